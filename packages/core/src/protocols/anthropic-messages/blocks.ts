@@ -21,7 +21,7 @@ import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { PROTOCOL, readExtensions, type WireBlock } from './wire.ts';
 
 /** The note for log probabilities, which responses of this protocol cannot hold. */
-export const NO_LOGPROBS = 'an answer of Anthropic Messages holds no log probabilities';
+export const NO_LOGPROBS = 'log probabilities are not supported by Anthropic Messages; dropped';
 
 const REDACTED_FIELDS: ReadonlySet<string> = new Set(['type', 'data']);
 
@@ -216,7 +216,11 @@ export function dropSignature(path: string, type: ContentBlock['type'], { contex
 /** Whether a call is dropped: it was run by another provider, so this client can neither run nor understand it. */
 export function dropServerCall({ kind, name }: ToolUseBlock, path: string, { context, isForeign }: ResponseScope): boolean {
   if (!isForeign || isClientCall(kind)) return false;
-  noteDropped(context, { path, feature: 'content.server_tool_use', message: `${name} was called and run by the provider` });
+  noteDropped(context, {
+    path,
+    feature: 'content.server_tool_use',
+    message: `${name} was run by the provider and is not supported by the client protocol; dropped`,
+  });
   return true;
 }
 
@@ -229,7 +233,7 @@ export function encodeCitation({ origin, kind, raw }: Citation, path: string, co
   noteDropped(context, {
     path,
     feature: 'citations',
-    message: `a ${kind} citation of ${origin} is none that Anthropic could have made`,
+    message: `${kind} citations of ${origin} are not supported by Anthropic Messages; dropped`,
   });
   return undefined;
 }
@@ -259,7 +263,7 @@ export function describeImage({ source }: ImageBlock, path: string, context: Cod
   noteApproximated(context, {
     path,
     feature: 'content.image',
-    message: 'an answer of Anthropic holds no image; a text stands for it',
+    message: 'images in responses are not supported by Anthropic Messages; sent as text',
   });
   return source.url === undefined ? `[image${source.media_type ? ` ${source.media_type}` : ''}]` : `![image](${source.url})`;
 }
@@ -267,8 +271,13 @@ export function describeImage({ source }: ImageBlock, path: string, context: Cod
 /** Notes that audio was dropped, or replaced by its transcript. */
 export function noteAudio(hasTranscript: boolean, path: string, context: CodecContext): void {
   const feature = 'content.audio';
-  if (hasTranscript) noteApproximated(context, { path, feature, message: 'of the audio only the transcript is passed on' });
-  else noteDropped(context, { path, feature, message: 'an answer of Anthropic holds no audio' });
+  if (hasTranscript)
+    noteApproximated(context, {
+      path,
+      feature,
+      message: 'audio in responses is not supported by Anthropic Messages; its transcript is sent',
+    });
+  else noteDropped(context, { path, feature, message: 'audio in responses is not supported by Anthropic Messages; dropped' });
 }
 
 /** Whether a kept block has a type, so that it can be sent as it is. */
@@ -279,7 +288,7 @@ export const dropChoices = (context: CodecContext): void =>
   noteDropped(context, {
     path: '/choices',
     feature: 'choices',
-    message: 'Anthropic Messages has one answer; the others are left out',
+    message: 'Anthropic Messages has one choice; the others are dropped',
   });
 
 /** A canonical block of this protocol in wire form. */

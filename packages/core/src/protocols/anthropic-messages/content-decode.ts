@@ -213,7 +213,7 @@ export class ContentDecoder implements BlockScope {
     if (reader?.delta(type, delta)) return;
     const kind = getOwn(DELTA_KINDS, type);
     if (kind === undefined)
-      this.report('anthropic/unknown-delta', `a delta of type ${JSON.stringify(type.slice(0, 40))} was left out`);
+      this.report('anthropic/unknown-delta', `a delta of type ${JSON.stringify(type.slice(0, 40))} was skipped`);
     else this.#deltaWithoutBlock(key, kind, type, delta);
   }
 

@@ -93,7 +93,7 @@ export class FrameSink implements BlockSink {
 export function writeDeepJson(value: unknown): string {
   const json = writeJson(value);
   if (json !== undefined) return json;
-  throw new CodecError({ code: 'UPSTREAM_ERROR', message: 'the answer is nested too deeply to be written', http_status: 502 });
+  throw new CodecError({ code: 'UPSTREAM_ERROR', message: 'the response is nested too deeply to be encoded', http_status: 502 });
 }
 
 /** Writes blocks into the content of a whole message. */
@@ -262,7 +262,7 @@ export class ContentEncoder {
   }
 
   #dropBlock(type: string, { path }: EncoderScope): BlockEncoder {
-    const message = `an answer of Anthropic Messages holds no such ${type}`;
+    const message = `${type} blocks in responses are not supported by Anthropic Messages; dropped`;
     noteDropped(this.#response.context, { path, feature: `content.${type}`, message });
     return SKIPPED;
   }
@@ -414,7 +414,7 @@ class CallBlockEncoder implements BlockEncoder {
         code: 'APPROXIMATED',
         path: this.#scope.path,
         feature: 'content.tool_use.name',
-        message: `the name of a call was ${name} when it was sent, and is ${final.name}`,
+        message: `tool name "${name}" changed to "${final.name}" after it was sent`,
       });
   }
 }

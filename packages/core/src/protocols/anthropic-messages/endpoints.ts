@@ -101,7 +101,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
     case 'IMAGES':
       throw new CodecError({
         code: 'UNSUPPORTED_INTERFACE',
-        message: `Anthropic Messages has no ${type.toLowerCase()}`,
+        message: `${type.toLowerCase()} is not supported by Anthropic Messages`,
         http_status: 404,
       });
     default:
@@ -112,7 +112,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
 /** The path after the client's own prefix: `/v1/files/f` is `files/f`. */
 function stripPrefix(path: string): string {
   const segments = splitSegments(path);
-  if (segments.length === 0) throw invalid('path', 'is not the path of PASSTHROUGH');
+  if (segments.length === 0) throw invalid('path', 'is not the path of a passthrough endpoint');
   return segments.slice(segments.findIndex(isVersion) + 1).join('/');
 }
 

@@ -53,7 +53,7 @@ export class MessagesGrammar implements StreamGrammar {
     must(this.#state !== 'stopped' && this.#state !== 'error', `a frame after ${this.#state}`);
     mustHave(frame, 'data,event', 'a frame has an event line and data, and nothing else');
     const payload = parsePayload(frame);
-    must(payload['type'] === frame.event, 'the event line says the type');
+    must(payload['type'] === frame.event, 'the event line equals the type');
     this.#read(payload);
   }
 
@@ -98,14 +98,14 @@ export class MessagesGrammar implements StreamGrammar {
   #start({ id, type, role, model, content, stop_reason: stop, usage }: JsonObject): void {
     must(this.#state === 'before', 'message_start comes once, and first');
     must(isFilled(id), 'a message has an id');
-    must(type === 'message' && role === 'assistant' && isText(model), 'a message says what it is');
+    must(type === 'message' && role === 'assistant' && isText(model), 'a message has its type and role');
     must(Array.isArray(content) && content.length === 0 && stop === null, 'a message begins empty');
     must(isObject(usage) && isCount(usage['input_tokens']) && isCount(usage['output_tokens']), 'usage is counted from the start');
     this.#state = 'open';
   }
 
   #startBlock({ index, content_block: wire }: JsonObject): void {
-    must(this.#state === 'open', 'blocks stand between message_start and message_delta');
+    must(this.#state === 'open', 'blocks come between message_start and message_delta');
     must(!this.#open, 'one block is open at a time');
     must(isCount(index) && index === this.#types.length, 'blocks are numbered 0, 1, 2');
     const block = objectAt(wire, 'a block');
@@ -117,7 +117,7 @@ export class MessagesGrammar implements StreamGrammar {
   }
 
   #delta({ index, delta: wire }: JsonObject): void {
-    must(this.#state === 'open', 'deltas stand between message_start and message_delta');
+    must(this.#state === 'open', 'deltas come between message_start and message_delta');
     const delta = objectAt(wire, 'a delta');
     if (this.#open && index === this.#open.index) checkDelta(this.#open, delta);
     else this.#checkLate(index, delta);
@@ -141,7 +141,7 @@ export class MessagesGrammar implements StreamGrammar {
     must(this.#state === 'open' && !this.#open, 'message_delta follows the last block, once');
     const delta = objectAt(wire, 'the delta of a message');
     must(STOPS.has(delta['stop_reason']), `stop_reason is ${describeType(delta['stop_reason'])}`);
-    for (const name of ['stop_sequence', 'stop_details', 'container']) must(name in delta, `${name} is said, or null`);
+    for (const name of ['stop_sequence', 'stop_details', 'container']) must(name in delta, `${name} is set or null`);
     must(isObject(usage) && isCount(usage['output_tokens']), 'message_delta has usage');
     for (const name of ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'])
       must(usage[name] === null || isCount(usage[name]), `${name} counts`);

@@ -70,7 +70,7 @@ function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList 
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
   const model = decodeModel(expectBody(wire));
-  if (!model) throw malformedResponse('id', 'must be the name of the model');
+  if (!model) throw malformedResponse('id', 'must be a model name');
   return model;
 }
 
@@ -116,7 +116,7 @@ function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObje
     noteDropped(context, {
       path: '/next_page',
       feature: 'models.next_page',
-      message: 'the next page cannot be asked for by a model',
+      message: 'pagination by model id is not supported by the target; dropped',
     });
   return {
     ...readExtensions(list),

@@ -170,7 +170,7 @@ function decodeContent(content: unknown, at: string, place: Place, scope: Scope)
   return expectList(content, at).flatMap((item, i) => {
     const param = `${at}[${i}]`;
     const blocks = [decodeBlock(item, param, scope) ?? []].flat();
-    if (!blocks.every(ALLOWED[place])) throw invalid(`${param}.type`, `a block of this type cannot stand here`);
+    if (!blocks.every(ALLOWED[place])) throw invalid(`${param}.type`, `a block of this type is not allowed here`);
     return blocks.map((block) => withPointer(param, block, scope.context));
   });
 }
@@ -432,7 +432,7 @@ function decodeSystem(system: unknown, scope: Scope): SystemBlock[] {
   return expectList(system, 'system').flatMap((item, i): SystemBlock[] => {
     const at = `system[${i}]`;
     const block = expectObject(item, at);
-    if (block['type'] !== 'text') throw invalid(`${at}.type`, 'must be text');
+    if (block['type'] !== 'text') throw invalid(`${at}.type`, 'must be a string');
     const text = decodeText(block, at, scope);
     return text ? [withPointer(at, text, scope.context)] : [];
   });

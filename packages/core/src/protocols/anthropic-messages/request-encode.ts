@@ -119,7 +119,7 @@ function filterPart<T extends ContentBlock>(block: T, path: string, context: Cod
   noteDropped(context, {
     path,
     feature: block.type,
-    message: `${block.type === 'image' ? 'an image' : 'a file'} is left out: ${why}`,
+    message: `${block.type === 'image' ? 'an image' : 'a file'} is not supported by Anthropic Messages (${why}); dropped`,
   });
   return undefined;
 }
@@ -128,13 +128,13 @@ function filterPart<T extends ContentBlock>(block: T, path: string, context: Cod
 function explainImage(source: ImageBlock['source']): string | undefined {
   const { data, url } = source;
   if ((data === undefined && url === undefined) || encodeImageSource(source)) return undefined;
-  return data === undefined ? 'only https URLs are fetched' : `${findImageType(source)} is no image that Anthropic can see`;
+  return data === undefined ? 'only https URLs are supported' : `unsupported image type ${findImageType(source)}`;
 }
 
 /** Why Anthropic cannot read the file, if so. */
 function explainFile(source: FileBlock['source']): string | undefined {
   if (source.file_data === undefined || encodeDocumentSource(source)) return undefined;
-  return `Anthropic reads PDF and text, not ${source.media_type}`;
+  return `only PDF and text are supported, not ${source.media_type}`;
 }
 
 /** What Anthropic requires of requests. */
@@ -443,7 +443,7 @@ export function encodeInput(block: ToolUseBlock, path: string, context: CodecCon
 
 /** Notes that arguments were wrapped in an object; `key` is its field. */
 export function noteWrappedInput({ id, name }: ToolUseBlock, key: string, path: string, context: CodecContext): void {
-  const message = `the arguments of the call ${id} of ${name} are no object; they are sent as {"${key}": …}`;
+  const message = `the arguments of tool call ${id} of ${name} must be an object; sent as {"${key}": …}`;
   noteRepaired(context, { path, feature: 'tool_use.input', message });
 }
 
@@ -468,5 +468,9 @@ const encodeErrorFlag = ({ kind, is_error: isError }: ToolResultBlock, { type }:
   kind === 'mcp' || type === 'mcp_tool_result' ? { is_error: isError ?? false } : {};
 
 function dropBlock(type: string, path: string, context: CodecContext): undefined {
-  noteDropped(context, { path, feature: `messages.${type}`, message: `Anthropic Messages has no form for this ${type}` });
+  noteDropped(context, {
+    path,
+    feature: `messages.${type}`,
+    message: `this ${type} block is not supported by Anthropic Messages; dropped`,
+  });
 }

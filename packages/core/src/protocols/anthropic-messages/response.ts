@@ -19,7 +19,7 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
 
 function readError(body: unknown): CanonicalError {
   const isUnexplained = isObject(body) && body['type'] !== 'error' && !body['error'];
-  return isUnexplained ? buildUpstreamError('the answer is no message') : decodeErrorBody(body);
+  return isUnexplained ? buildUpstreamError('the response is not a message') : decodeErrorBody(body);
 }
 
 /** See `Codec.glance`. 0.1 us instead of 5.9 us for decoding the response. */

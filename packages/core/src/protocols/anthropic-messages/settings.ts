@@ -104,7 +104,7 @@ export function decodeParameters(body: JsonObject): RequestParameters {
 /** 0 is legal: it fills the cache without generating. */
 function expectLimit(value: unknown, param: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw invalid(param, 'must be a whole number of tokens');
+  throw invalid(param, 'must be an integer number of tokens');
 }
 
 function decodeNumber(body: JsonObject, name: 'temperature' | 'top_p' | 'top_k'): RequestParameters {
@@ -184,7 +184,7 @@ function encodeTier(tier: string, context: CodecContext): string {
   noteApproximated(context, {
     path: '/service_tier',
     feature: 'service_tier',
-    message: `the service tier "${tier}" is sent as "auto"`,
+    message: `service tier "${tier}" is not supported by Anthropic Messages; sent as "auto"`,
   });
   return 'auto';
 }
@@ -198,18 +198,26 @@ export function dropUnsupportedOptions(request: CanonicalRequest, context: Codec
   const dropField = (isSet: unknown, name: string, message: string): void => {
     if (isSet) noteDropped(context, { path: `/${name.replace('.', '/')}`, feature: name, message });
   };
-  dropField(request.metadata, 'metadata', 'Anthropic Messages keeps no metadata but the id of the user');
-  dropField(request.store, 'store', 'Anthropic Messages does not store answers');
+  dropField(request.metadata, 'metadata', 'metadata other than the user id is not supported by Anthropic Messages; dropped');
+  dropField(request.store, 'store', 'storing responses is not supported by Anthropic Messages; dropped');
   dropField(
     request.modalities?.some((modality) => modality !== 'text'),
     'modalities',
-    'Anthropic answers in text',
+    'output other than text is not supported by Anthropic Messages; dropped',
   );
-  dropField(request.audio_output, 'audio_output', 'Anthropic answers in text');
-  dropField(cache.key !== undefined, 'prompt_cache.key', 'Anthropic finds its cache without a key');
-  dropField(cache.mode, 'prompt_cache.mode', 'Anthropic caches up to what is marked');
-  dropField(cache.ttl !== undefined && !isMarked, 'prompt_cache.ttl', 'nothing is marked that could live as long');
-  dropField(request.verbosity, 'verbosity', 'Anthropic Messages has no word for the length of an answer');
+  dropField(request.audio_output, 'audio_output', 'output other than text is not supported by Anthropic Messages; dropped');
+  dropField(cache.key !== undefined, 'prompt_cache.key', 'a prompt cache key is not supported by Anthropic Messages; dropped');
+  dropField(
+    cache.mode,
+    'prompt_cache.mode',
+    'a prompt cache mode is not supported by Anthropic Messages, which caches up to breakpoints; dropped',
+  );
+  dropField(
+    cache.ttl !== undefined && !isMarked,
+    'prompt_cache.ttl',
+    'the cache ttl applies to cache breakpoints, and the request has none; dropped',
+  );
+  dropField(request.verbosity, 'verbosity', 'verbosity is not supported by Anthropic Messages; dropped');
 }
 
 function hasMarks({ tools = [], system = [], messages }: CanonicalRequest): boolean {
@@ -236,7 +244,11 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
   if (!format) return {};
   const path = '/output_format';
   if (format.type === 'json_object') {
-    noteApproximated(context, { path, feature: 'output_format.json_object', message: 'JSON is asked for in the instructions' });
+    noteApproximated(context, {
+      path,
+      feature: 'output_format.json_object',
+      message: 'JSON mode is not supported by Anthropic Messages; requested in the system prompt',
+    });
     return { hint: JSON_ONLY };
   }
   const schema = describedSchema(format.json_schema, context);
@@ -246,7 +258,7 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
     noteApproximated(context, {
       path: place,
       feature: 'output_format.json_schema',
-      message: 'the schema is told in the instructions',
+      message: 'structured output is not supported by this model; the schema is sent in the system prompt',
     });
   return { hint: `${JSON_ONLY} It must match this JSON schema:\n${writeJson(schema) ?? '{}'}` };
 }
@@ -257,26 +269,27 @@ function listPlaces(path: string, { locate = (same) => same }: CodecContext): st
   return locate(schema).startsWith(locate(path)) ? [path] : [path, schema];
 }
 
-/** Parameters that Anthropic does not have, with their names for notes. */
-const FOREIGN = {
-  frequency_penalty: 'a frequency penalty',
-  presence_penalty: 'a presence penalty',
-  seed: 'a seed',
-  logprobs: 'log probabilities',
-  top_logprobs: 'log probabilities',
-  logit_bias: 'a bias of tokens',
-  max_tool_calls: 'a limit of calls',
-} satisfies Partial<Record<keyof RequestParameters, string>>;
+/** Parameters that Anthropic does not have. */
+const FOREIGN = [
+  'frequency_penalty',
+  'presence_penalty',
+  'seed',
+  'logprobs',
+  'top_logprobs',
+  'logit_bias',
+  'max_tool_calls',
+] as const satisfies readonly (keyof RequestParameters)[];
 
 /** Sampling and stop sequences; unsupported parameters are dropped with a note. */
 export function encodeParameters({ parameters }: CanonicalRequest, isThinking: boolean, context: CodecContext): JsonObject {
   const dropField = (name: string, message: string): void =>
     noteDropped(context, { path: `/parameters/${name}`, feature: `parameters.${name}`, message });
-  for (const name of Object.keys(FOREIGN) as (keyof typeof FOREIGN)[]) {
+  for (const name of FOREIGN) {
     const value = parameters[name];
-    if (value !== undefined && !isDefault(name, value)) dropField(name, `Anthropic Messages has no word for ${FOREIGN[name]}`);
+    if (value !== undefined && !isDefault(name, value))
+      dropField(name, `${name} is not supported by Anthropic Messages; dropped`);
   }
-  if ((parameters.n ?? 1) > 1) dropField('n', 'Anthropic Messages answers once');
+  if ((parameters.n ?? 1) > 1) dropField('n', 'Anthropic Messages supports one choice; n dropped');
   return { ...encodeStop(parameters, dropField), ...encodeSampling(parameters, isThinking, context, dropField) };
 }
 
@@ -285,7 +298,8 @@ type DropField = (name: string, message: string) => void;
 /** Stop sequences that are only white space are rejected (P72). */
 function encodeStop({ stop_sequences: stop = [] }: RequestParameters, dropField: DropField): JsonObject {
   const sent = stop.filter((text) => text.trim() !== '');
-  if (sent.length < stop.length) dropField('stop_sequences', 'stop sequences of nothing but white space are refused there');
+  if (sent.length < stop.length)
+    dropField('stop_sequences', 'stop sequences with only whitespace are rejected by Anthropic Messages; dropped');
   return sent.length > 0 ? { stop_sequences: sent } : {};
 }
 
@@ -310,14 +324,15 @@ function encodeSampling(
     for (const name of SAMPLING) if (parameters[name] !== undefined) dropSampling(name, parameters[name], context, dropField);
     return sent;
   }
-  if (temperature !== undefined && isThinking && temperature !== 1) dropField('temperature', 'thinking takes no temperature');
+  if (temperature !== undefined && isThinking && temperature !== 1)
+    dropField('temperature', 'temperature is not supported with thinking; dropped');
   else if (temperature !== undefined) sent['temperature'] = temperature;
-  if (topK !== undefined && isThinking) dropField('top_k', 'thinking takes no top_k');
+  if (topK !== undefined && isThinking) dropField('top_k', 'top_k is not supported with thinking; dropped');
   else if (topK !== undefined) sent['top_k'] = topK;
   if (topP === undefined) return sent;
-  if (isThinking && topP < MIN_TOP_P) dropField('top_p', `thinking takes a top_p of ${MIN_TOP_P} and more`);
+  if (isThinking && topP < MIN_TOP_P) dropField('top_p', `top_p below ${MIN_TOP_P} is not supported with thinking; dropped`);
   else if (profile.temperature_xor_top_p && sent['temperature'] !== undefined)
-    dropField('top_p', 'this model takes temperature or top_p, not both');
+    dropField('top_p', 'this model accepts temperature or top_p, not both; top_p dropped');
   else sent['top_p'] = topP;
   return sent;
 }
@@ -339,7 +354,7 @@ export function chooseMaxTokens({ parameters, stream: requested }: CanonicalRequ
   const stream = context.target?.stream ?? requested ?? false;
   const most = context.profile.max_output_tokens;
   const limit = stream ? most : Math.min(most, MAX_UNSTREAMED_TOKENS);
-  const message = `max_tokens is required there; ${limit} is sent`;
+  const message = `max_tokens is required by Anthropic Messages; sent as ${limit}`;
   context.note({ code: 'REPAIRED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
   return limit;
 }
@@ -417,12 +432,16 @@ function encodeAdaptive(thinking: ThinkingConfig, context: CodecContext): Encode
   const { effort: requested, budget_tokens: budget } = thinking;
   const wanted = requested ?? findEffort(budget);
   if (!requested && wanted)
-    noteEffort('budget_tokens', `a budget of ${budget} tokens is sent as the effort "${wanted}"`, context);
+    noteEffort(
+      'budget_tokens',
+      `a thinking budget is not supported by this model; ${budget} tokens sent as effort "${wanted}"`,
+      context,
+    );
   if (requested && budget !== undefined)
     noteDropped(context, {
       path: '/thinking/budget_tokens',
       feature: 'thinking.budget_tokens',
-      message: 'the effort is sent, and no budget',
+      message: 'this model accepts an effort instead of a thinking budget; budget dropped',
     });
   const effort = wanted && fitEffort(wanted, context, requested ? 'effort' : 'budget_tokens');
   return { thinking: { type: 'adaptive', ...encodeDisplay(thinking, context) }, ...(effort && { effort }), isOn: true };
@@ -444,10 +463,10 @@ function encodeDisabled({ effort, display }: ThinkingConfig, context: CodecConte
     noteApproximated(context, {
       path: '/thinking/display',
       feature: 'thinking.display',
-      message: `thinking is disabled, and display "${display}" is not sent`,
+      message: `display "${display}" has no effect with disabled thinking; dropped`,
     });
   const isTooMuch = context.profile.rejects_disabled_above_high && (effort === 'xhigh' || effort === 'max');
-  if (isTooMuch) noteEffort('effort', `the effort "${effort}" is sent as "high": more of it cannot go without thinking`, context);
+  if (isTooMuch) noteEffort('effort', `effort "${effort}" requires thinking, which is disabled; sent as "high"`, context);
   const sent = isTooMuch ? 'high' : effort && fitEffort(effort, context);
   return { thinking: { type: 'disabled' }, ...(sent && { effort: sent }), isOn: false };
 }
@@ -465,7 +484,7 @@ function lacksThinking(messages: readonly CanonicalMessage[]): boolean {
 }
 
 function disableThinking(context: CodecContext): EncodedThinking {
-  const message = 'thinking is off for this request: the turn with the last calls has no thinking of this model to begin with';
+  const message = 'the last turn with tool calls does not begin with thinking of this model; thinking disabled for this request';
   noteApproximated(context, { path: '/thinking', feature: 'thinking', message });
   return { thinking: { type: 'disabled' }, isOn: false };
 }
@@ -487,11 +506,11 @@ function encodeBudget(
   if (requested === undefined)
     noteBudget(
       effort ? 'effort' : 'type',
-      `${effort ? `the effort "${effort}"` : 'thinking'} is sent with a budget of ${wanted} tokens`,
+      `${effort ? `effort "${effort}"` : 'thinking'} requires a budget with this model; sent as ${wanted} tokens`,
       context,
     );
   else if (requested < wanted)
-    noteBudget('budget_tokens', `a budget of ${requested} tokens is sent as ${wanted}, the least that is legal`, context);
+    noteBudget('budget_tokens', `a thinking budget of ${requested} tokens is below the minimum; sent as ${wanted}`, context);
   const fitted = fitBudget(wanted, limit, request, context);
   return {
     thinking: { type: 'enabled', budget_tokens: fitted.budget, ...encodeDisplay(thinking, context) },
@@ -515,10 +534,10 @@ function fitBudget(
   const { budget_tokens: requested, effort } = request.thinking ?? {};
   const field = requested === undefined ? (effort ? 'effort' : 'type') : 'budget_tokens';
   if (shrunk !== budget)
-    noteBudget(field, `a budget of ${budget} tokens does not fit into ${limit}; ${shrunk} are sent`, context);
+    noteBudget(field, `a thinking budget of ${budget} tokens does not fit into max_tokens ${limit}; sent as ${shrunk}`, context);
   if (shrunk < limit) return { budget: shrunk };
   const raised = shrunk + MIN_BUDGET;
-  const message = `max_tokens ${limit} leaves no room for thinking; ${raised} is sent`;
+  const message = `max_tokens ${limit} leaves no room for thinking; sent as ${raised}`;
   context.note({ code: 'CLAMPED', path: '/parameters/max_tokens', feature: 'parameters.max_tokens', message });
   return { budget: shrunk, limit: raised };
 }
@@ -532,13 +551,13 @@ function encodeDisplay({ display, summary }: ThinkingConfig, context: CodecConte
     noteApproximated(context, {
       path: '/thinking/summary',
       feature: 'thinking.summary',
-      message: 'there is one kind of summary',
+      message: 'kinds of thinking summaries are not supported by the target; the default summary is sent',
     });
   if (display === 'full')
     noteApproximated(context, {
       path: '/thinking/display',
       feature: 'thinking.display',
-      message: 'thinking is shown as a summary',
+      message: 'full thinking is not available from the target; a summary is requested',
     });
   return display === undefined ? {} : { display: display === 'omitted' ? display : 'summarized' };
 }
@@ -549,8 +568,13 @@ const EFFORT_VALUES: readonly string[] = ['low', 'medium', 'high', 'xhigh', 'max
 function fitEffort(wanted: Effort, context: CodecContext, field: 'effort' | 'budget_tokens' = 'effort'): Effort | undefined {
   const effort = nearestEffort(wanted, context.profile.effort_values ?? EFFORT_VALUES);
   if (effort === undefined)
-    noteDropped(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message: 'this model takes no effort' });
-  else if (effort !== wanted) noteEffort(field, `the effort "${wanted}" is sent as "${effort}"`, context);
+    noteDropped(context, {
+      path: `/thinking/${field}`,
+      feature: 'thinking.effort',
+      message: 'effort is not supported by this model; dropped',
+    });
+  else if (effort !== wanted)
+    noteEffort(field, `effort "${wanted}" is not supported by this model; sent as "${effort}"`, context);
   return effort;
 }
 

@@ -122,7 +122,7 @@ class MessagesMachine implements PayloadMachine {
       this.#context.report(
         'anthropic/unknown-event',
         this.#offset,
-        `an event of type ${JSON.stringify(type.slice(0, 40))} was left out`,
+        `an event of type ${JSON.stringify(type.slice(0, 40))} was skipped`,
       );
   }
 
@@ -163,10 +163,7 @@ class MessagesMachine implements PayloadMachine {
     if (isSame) return;
     // The first message is complete except for its message_stop.
     if (this.#isFinished) this.#finish();
-    else
-      this.fail(
-        ownError('stream_error', 'UPSTREAM_ERROR', 'another message began before the first one ended: two streams were spliced'),
-      );
+    else this.fail(ownError('stream_error', 'UPSTREAM_ERROR', 'a second message began before the first one ended'));
   }
 
   #beginContent(): void {
@@ -230,7 +227,7 @@ class MessagesMachine implements PayloadMachine {
       code: 'REPAIRED',
       path: '/stop_reason',
       feature: 'stop_reason',
-      message: 'the message ended without a stop_reason; taken from what the message holds',
+      message: 'the message ended without a stop_reason; derived from its content',
     });
   }
 

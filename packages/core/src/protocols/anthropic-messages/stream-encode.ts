@@ -161,7 +161,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#final ??= event;
     for (const { index, content_block: block } of event.late_blocks ?? []) {
       if (block.type !== 'tool_use') continue;
-      const message = 'the source changed a call after it had been passed on';
+      const message = 'the source changed a tool call after it was sent; the change is dropped';
       noteApproximated(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
     }
   }
@@ -195,7 +195,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   /** The source sent only other choices: the first one is empty. */
   #createEmptyEnd(): MessageDelta | undefined {
     if (!this.#hasOthers) return undefined;
-    const message = 'the first choice was never sent; it is empty';
+    const message = 'the source sent no first choice; an empty one is sent';
     this.#context.note({ code: 'REPAIRED', path: '/choices/0', feature: 'choices', message });
     return { type: 'message_delta', delta: { stop_reason: 'end_turn' } };
   }

@@ -14,7 +14,7 @@ import {
   textOrEmpty,
   unknownFields,
 } from '../../codec/read.ts';
-import { isStrict, noteApproximated, noteDropped, refuse } from '../../codec/report.ts';
+import { explainStrict, isStrict, noteApproximated, noteDropped, refuse } from '../../codec/report.ts';
 import { buildNativeChoice, hoistTools } from '../../codec/requests.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { ServerToolRule } from '../../passes/rules.ts';
@@ -184,7 +184,11 @@ export function encodeToolFields(request: CanonicalRequest, isThinking: boolean,
   const encoded = encodeTools(restrict(tools, choice, context));
   if (encoded.length === 0) {
     if (choice && isForcing(choice))
-      noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+      noteDropped(context, {
+        path: '/tool_choice',
+        feature: 'tool_choice',
+        message: 'tool_choice without tools is rejected by the target; dropped',
+      });
     return {};
   }
   return { tools: encoded, ...encodeChoice(request, isThinking, context) };
@@ -221,7 +225,7 @@ function restrict(
   if (!listed) return tools;
   const allowed = new Set(listed);
   const sent = tools.filter(({ name }) => allowed.has(name));
-  const message = `only the allowed tools are sent, ${sent.length} of ${tools.length}`;
+  const message = `allowed_tools is not supported by the target; only these ${sent.length} of ${tools.length} tools are sent`;
   noteApproximated(context, { path: '/tool_choice', feature: 'tool_choice.allowed_tools', message });
   return sent;
 }
@@ -244,8 +248,8 @@ const isForcing = ({ type }: ToolChoice): boolean => type === 'any' || type === 
  */
 function unforce(choice: ToolChoice, context: CodecContext): ToolChoice {
   const feature = 'tool_choice';
-  const message = `a model that thinks cannot be forced to call a tool; "${choice.type}" is sent as "auto"`;
-  if (isStrict(context, feature)) refuse(context, { path: '/tool_choice', feature, message });
+  const message = `tool_choice "${choice.type}" is not supported with thinking; sent as "auto"`;
+  if (isStrict(context, feature)) refuse(context, { path: '/tool_choice', feature, message: explainStrict(message) });
   noteApproximated(context, { path: '/tool_choice', feature, message });
   return { type: 'auto' };
 }

@@ -345,7 +345,7 @@ export const isBroken = (text: string, { kind }: ToolUseBlock): boolean =>
 
 /** Notes that arguments were wrapped in an object. */
 export function noteWrappedInput(context: CodecContext, path: string): void {
-  const message = 'the arguments of a call are no object; they stand under input';
+  const message = 'the arguments of a tool call must be an object; wrapped in the property "input"';
   noteApproximated(context, { path, feature: 'tool_use.input', message });
 }
 
@@ -535,12 +535,12 @@ export class Grounding {
       if (citation.origin === 'gemini') continue;
       const source = this.#addSource(citation);
       if (source === undefined) {
-        const message = `a ${citation.kind} citation has no address that grounding could name`;
+        const message = `a ${citation.kind} citation without a URL is not supported by Gemini; dropped`;
         noteDropped(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       } else {
         offsets ??= new TextOffsets(text);
         this.#supports.push({ segment: this.#quote(offsets.findSegment(citation)), groundingChunkIndices: [source] });
-        const message = 'citations are told as grounding: which source supports which stretch of the text';
+        const message = 'citations are not supported by Gemini; sent as groundingMetadata';
         noteApproximated(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       }
     }

@@ -254,7 +254,7 @@ export class CandidateEncoder {
 
   /** Calls that have been sent can no longer change. */
   #noteLate(at: number): void {
-    const message = 'the source changed a call after it had been passed on';
+    const message = 'the source changed a tool call after it was sent; the change is dropped';
     noteApproximated(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
   }
 
@@ -306,7 +306,7 @@ export class CandidateEncoder {
       const open = this.#texts.get(at);
       if (open && !open.isStopped) open.signature = signature;
       else if (open && (open.isThought || at === this.#last)) this.#addSignature(open, signature);
-      else this.#noteDropped(at, 'signature', 'the signature came after its part had been passed on');
+      else this.#noteDropped(at, 'signature', 'the signature arrived after its part was sent; dropped');
     }
   }
 
@@ -321,7 +321,7 @@ export class CandidateEncoder {
     if (part) this.#sink.add(part);
     // A whole response does not report the loss of an audio if its transcript is written.
     else if (this.#isLive || block.type !== 'audio' || !block.transcript)
-      this.#noteDropped(at, block.type, `the ${block.type} has nothing that could leave its provider`);
+      this.#noteDropped(at, block.type, `the ${block.type} has no data or URL that the client can use; dropped`);
   }
 
   #startAudio(at: number, block: AudioBlock): void {
@@ -345,21 +345,21 @@ export class CandidateEncoder {
     noteApproximated(this.#context, {
       path: `/content/${at}`,
       feature: 'content.audio.transcript',
-      message: 'a transcript is written as text',
+      message: 'audio transcripts are not supported by Gemini; sent as text',
     });
     this.#sink.add({ text });
   }
 
   /** A result in a response comes from a tool of the provider; a client of another provider cannot use it. */
   #addResult(at: number, block: ToolResultBlock): void {
-    if (this.#isForeign) this.#noteDropped(at, 'tool_result', 'an answer of Gemini holds no results of foreign tools');
+    if (this.#isForeign) this.#noteDropped(at, 'tool_result', 'results of provider tools are not supported by Gemini; dropped');
     else this.#sink.add(encodeServerResult(block));
   }
 
   #addOpaque(at: number, { origin, raw, text }: OpaqueBlock): void {
     if (origin === 'gemini') this.#sink.add(objectOrEmpty(raw));
     else if (text) this.#sink.add({ text });
-    else this.#noteDropped(at, 'opaque', `a block of ${origin} has no form in Gemini`);
+    else this.#noteDropped(at, 'opaque', `a block specific to ${origin} is not supported by Gemini; dropped`);
   }
 
   #noteDropped(at: number, feature: string, message: string): void {
@@ -446,7 +446,7 @@ export class CallEncoder {
   end(isCut: boolean, isLive: boolean): void {
     for (const call of this.#queue.values()) {
       const isLost = !call.isStopped || (isCut && isDoubtful(call.text, call.block));
-      if (isLost && (isLive || !this.#isForeignServerCall(call.block))) this.#dropCall(call, 'was cut');
+      if (isLost && (isLive || !this.#isForeignServerCall(call.block))) this.#dropCall(call, 'is incomplete');
       else this.#write(call);
     }
     this.#queue.clear();
@@ -474,9 +474,13 @@ export class CallEncoder {
   #write(call: QueuedCall): void {
     const { at, block, text, signature } = call;
     if (this.#isForeignServerCall(block))
-      this.#noteDropped(at, `${block.name} was called and run by the provider`, 'content.server_tool_use');
-    else if (block.status === 'incomplete') this.#dropCall(call, 'was cut');
-    else if (isBroken(text, block)) this.#dropCall(call, 'has arguments that are no JSON');
+      this.#noteDropped(
+        at,
+        `${block.name} was run by the provider and is not supported by the client protocol; dropped`,
+        'content.server_tool_use',
+      );
+    else if (block.status === 'incomplete') this.#dropCall(call, 'is incomplete');
+    else if (isBroken(text, block)) this.#dropCall(call, 'has arguments that are not JSON');
     else {
       const { json, isWrapped } = encodeArgs(text, block.kind === 'custom');
       if (isWrapped) noteWrappedInput(this.#context, `/content/${at}`);
@@ -488,7 +492,7 @@ export class CallEncoder {
   /** Drops a call that must not be run. */
   #dropCall({ at, block }: QueuedCall, why: string): void {
     this.#dropped++;
-    this.#noteDropped(at, `the call of ${block.name} ${why}`);
+    this.#noteDropped(at, `the tool call of ${block.name} ${why}; dropped`);
   }
 
   #noteDropped(at: number, message: string, feature = 'content.tool_use'): void {
@@ -522,7 +526,11 @@ function encodeEnding(ending: Ending, context: CodecContext): JsonObject | undef
     stop === 'tool_use' && isMalformed ? 'MALFORMED_FUNCTION_CALL' : encodeStop(stop, extensions.finish, ending);
   if (finishReason === undefined) return undefined;
   if (stop === 'pause_turn')
-    noteApproximated(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as STOP' });
+    noteApproximated(context, {
+      path: '/stop_reason',
+      feature: 'stop_reason',
+      message: 'stop reason pause_turn is not supported by Gemini; sent as STOP',
+    });
   const metadata = extensions.candidate['groundingMetadata'] ?? grounding.metadata;
   const explanation = details?.explanation;
   return {

@@ -185,7 +185,7 @@ const isVerb = (word: string): word is Verb => Object.hasOwn(BY_VERB, word);
 /** The path after the client's own version. */
 function stripPrefix(path: string): string {
   const segments = splitSegments(path);
-  if (segments.length === 0) throw invalid('path', 'is not the path of PASSTHROUGH');
+  if (segments.length === 0) throw invalid('path', 'is not the path of a passthrough endpoint');
   return segments.slice(segments.findIndex(isVersion) + 1).join('/');
 }
 

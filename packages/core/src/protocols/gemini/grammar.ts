@@ -43,7 +43,7 @@ export class GeminiGrammar implements StreamGrammar {
     must(!/[\r\n]/.test(data), 'a frame is one line');
     must(data !== '[DONE]', 'no [DONE]');
     const payload = parsePayload(frame);
-    must((bare === true) === (this.#state === 'failing'), 'bare JSON repeats an error event, and follows nothing else');
+    must((bare === true) === (this.#state === 'failing'), 'bare JSON repeats an error event and follows only that');
     if ('error' in payload) this.#error(objectAt(payload['error'], 'an error'));
     else this.#fragment(payload);
   }
@@ -125,9 +125,9 @@ const KINDS = [
 
 function checkPart(part: JsonObject, allowsOpaque: boolean): void {
   const kinds = KINDS.filter((kind) => kind in part);
-  must(kinds.length === 1 || allowsOpaque, `a part is one thing: ${Object.keys(part).join()}`);
+  must(kinds.length === 1 || allowsOpaque, `a part has one kind of content: ${Object.keys(part).join()}`);
   if ('text' in part) must(isText(part['text']), 'text is text');
-  if ('thought' in part) must(part['thought'] === true, 'thought is said, or not');
+  if ('thought' in part) must(part['thought'] === true, 'thought is a boolean or absent');
   if ('thoughtSignature' in part) must(isFilled(part['thoughtSignature']), 'a signature is text');
   if (isObject(part['functionCall'])) checkCall(part['functionCall']);
   if (isObject(part['inlineData'])) {

@@ -89,7 +89,7 @@ function decodeRequest({ path, body: wire }: WireRequest, context: CodecContext)
   const list = optional(body['requests'], 'requests', expectList);
   const entries = list?.map((item, i) => toCamelKeys(expectObject(item, `requests[${i}]`))) ?? [body];
   if (entries.length === 0) throw invalid('requests', 'must not be empty');
-  if (entries.length > MAX_INPUTS) throw invalid('requests', `has ${entries.length} entries, and ${MAX_INPUTS} are allowed`);
+  if (entries.length > MAX_INPUTS) throw invalid('requests', `has ${entries.length} entries; the limit is ${MAX_INPUTS}`);
   const params = entries.map((_, i) => (list ? `requests[${i}].` : ''));
   const model = readModel(path) ?? textOrEmpty(entries[0]?.['model']).replace(/^models\//, '');
   if (model === '') throw missing('model');
@@ -121,7 +121,7 @@ function noteDifferences(entries: readonly JsonObject[], context: CodecContext):
     noteDropped(context, {
       path: `/requests/${at}`,
       feature: 'embeddings.settings',
-      message: 'all entries are embedded as the first one',
+      message: 'different settings per entry are not supported by the target; the settings of the first entry are used',
     });
 }
 
@@ -133,7 +133,7 @@ function joinParts(value: unknown, param: string): string {
     .map((item, i) => {
       const part = toCamelObject(item);
       if (typeof part['text'] === 'string') return part['text'];
-      const message = 'only text can be embedded elsewhere';
+      const message = 'only text can be embedded by the target';
       throw incompatible({ path: `${param}.parts[${i}]`, feature: 'embeddings.media', message });
     })
     .join('');
@@ -205,7 +205,7 @@ function decodeModels(wire: unknown, context: CodecContext): CanonicalModelList 
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
   const model = decodeModel(expectBody(wire));
-  if (!model) throw malformedResponse('name', 'must be the name of the model');
+  if (!model) throw malformedResponse('name', 'must be a model name');
   return model;
 }
 
@@ -259,7 +259,7 @@ function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext)
   const context = locateContext(caller, request);
   const { input, single, dimensions, task_type: task, title, user_id: user } = request;
   if (user !== undefined)
-    noteDropped(context, { path: '/user_id', feature: 'user_id', message: 'Gemini is not told who the user is' });
+    noteDropped(context, { path: '/user_id', feature: 'user_id', message: 'user id is not supported by Gemini; dropped' });
   eachForeignField(request, 'gemini', '', (loss) => noteDropped(context, loss));
   const model = context.target?.model ?? request.model;
   const entry = (text: string | number[], i: number): JsonObject => ({
@@ -283,7 +283,11 @@ function encodeRequest(request: CanonicalEmbeddingRequest, caller: CodecContext)
 
 function expectInput(text: string | number[], i: number): string {
   if (typeof text === 'string') return text;
-  throw incompatible({ path: `/input/${i}`, feature: 'embeddings.tokens', message: 'Gemini embeds texts, not tokens' });
+  throw incompatible({
+    path: `/input/${i}`,
+    feature: 'embeddings.tokens',
+    message: 'token input is not supported by Gemini; send text',
+  });
 }
 
 /** A single embedding for a single input, a list for a batch. Without a known request the number decides. */
@@ -306,7 +310,7 @@ function encodeResponse(response: CanonicalEmbeddingResponse, { embedding: reque
 function decodeFloats(embedding: number[] | string, i: number): number[] {
   if (typeof embedding !== 'string') return embedding;
   const floats = unpackFloats(embedding);
-  if (!floats?.every(Number.isFinite)) throw malformedResponse(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
+  if (!floats?.every(Number.isFinite)) throw malformedResponse(`data[${i}].embedding`, 'must be base64 of 32-bit floats');
   return floats;
 }
 

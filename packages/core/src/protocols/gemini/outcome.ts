@@ -390,7 +390,7 @@ const buildCacheNote = (written: number): Note => ({
   code: 'APPROXIMATED',
   path: '/usage/cache_creation_tokens',
   feature: 'usage.cache_creation_tokens',
-  message: `${written} tokens written to a cache are counted as a part of the prompt`,
+  message: `cache write tokens are not reported by Gemini; ${written} counted as prompt tokens`,
 });
 
 function encodeDetails(key: string, details: UsageDetails, names: Partial<Record<string, keyof UsageDetails>>): JsonObject {

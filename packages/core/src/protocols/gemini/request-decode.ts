@@ -137,7 +137,7 @@ function decodeSystem(value: unknown, context: CodecContext): System {
     const text = textOrEmpty(part['text']);
     const path = `/systemInstruction/parts/${i}`;
     if (typeof part['text'] !== 'string')
-      noteDropped(context, { path, feature: 'system', message: 'an instruction that is no text' });
+      noteDropped(context, { path, feature: 'system', message: 'a system instruction that is not text' });
     return text === ''
       ? []
       : [withSource(path, { type: 'text', text, ...toExtensions(unknownFields(part, TEXT_FIELDS)) }, context)];
@@ -255,7 +255,7 @@ function decodeCall(
   index: number,
   { content, role, context }: PartScope,
 ): ToolUseBlock {
-  if (role !== 'model') throw invalid(param, 'only the model calls');
+  if (role !== 'model') throw invalid(param, 'function calls are only allowed in model messages');
   const name = expectName(call['name'], `${param}.name`);
   const id = typeof call['id'] === 'number' ? String(call['id']) : textOrEmpty(call['id']);
   const signature = textOrEmpty(part.thoughtSignature) || textOrEmpty(call['thoughtSignature']);
@@ -279,7 +279,7 @@ function decodeArgs(args: unknown, param: string, context: CodecContext): Pick<T
   noteRepaired(context, {
     path: toPointer(param),
     feature: 'messages.tool_use.input',
-    message: 'the arguments of a call are no object',
+    message: 'the arguments of a function call are not an object',
   });
   return { input: isObject(value) ? value : {}, input_raw: text };
 }
@@ -294,7 +294,7 @@ function decodeFunctionResponse(
 ): ToolResultBlock {
   const id = typeof response['id'] === 'number' ? String(response['id']) : textOrEmpty(response['id']);
   const named = textOrEmpty(response['name']);
-  if (id === '' && named === '') throw invalid(`${param}.name`, 'must be the name of the function that was called');
+  if (id === '' && named === '') throw invalid(`${param}.name`, 'must be the name of the called function');
   const call = role === 'model' ? book.findInTurn(id, named) : book.find(id, named);
   const name = named || (call?.name ?? '');
   const result = decodeResult(response, call?.id ?? (id || deriveId('call_', content, index, named)), fields);

@@ -197,7 +197,7 @@ function signTurns(messages: readonly CanonicalMessage[], context: CodecContext)
     noteRepaired(context, {
       path: `/messages/${i}/content/${message.content.indexOf(first)}`,
       feature: 'messages.signature',
-      message: 'the calls have no signature of Gemini; they say so',
+      message: 'Gemini requires a thought signature on tool calls; inserted the placeholder for none',
     });
     const signed: ToolUseBlock = { ...first, signature: { origin: 'gemini', form: 'thought_signature', value: NO_SIGNATURE } };
     return { ...message, content: message.content.map((block) => (block === first ? signed : block)) };
@@ -216,7 +216,7 @@ function noteNames(blocks: readonly ContentBlock[], path: string, context: Codec
       noteDropped(context, {
         path: `${path}/${i}/source/filename`,
         feature: 'file.filename',
-        message: 'files of Gemini have no names',
+        message: 'file names are not supported by Gemini; dropped',
       });
   }
 }
@@ -275,7 +275,11 @@ function encodeThought(block: ThinkingBlock, path: string, context: CodecContext
     return [{ ...fields, text: block.thinking, ...thought, ...encodeSignatureField(block, context) }];
   }
   if (block.thinking !== '' || block.extensions)
-    noteDropped(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+    noteDropped(context, {
+      path,
+      feature: 'assistant.thinking',
+      message: 'thinking of an earlier turn is not supported by the target; dropped',
+    });
   return [];
 }
 
@@ -294,7 +298,7 @@ function encodeMediaPart(block: ImageBlock | AudioBlock | FileBlock, path: strin
     noteApproximated(context, {
       path,
       feature: 'image.url',
-      message: 'Gemini fetches the image itself, which older models do not',
+      message: 'the image is sent by URL, which older Gemini models do not support',
     });
   return [{ ...part, ...(block.type === 'image' && encodeDetail(block)) }];
 }
@@ -342,7 +346,7 @@ function encodeResultMedia(
   if (media.length === 0 || !isOneOfMany) return media;
   const label = `Media of the result of ${call?.name ?? block.name ?? 'a call'} (${block.tool_use_id}):`;
   const message =
-    'results hold no media before Gemini 3; they follow all results of the turn, each behind a text that names its call';
+    'media in tool results are not supported before Gemini 3; sent after all results, each with a text that names its call';
   noteApproximated(context, { path, feature: 'tool_result.media', message });
   return [{ text: label }, ...media];
 }

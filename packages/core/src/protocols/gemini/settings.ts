@@ -208,14 +208,14 @@ export function encodeParameters({ parameters, stream: requested }: CanonicalReq
   const { stop_sequences: stop, logprobs, top_logprobs: top, logit_bias: bias, max_tool_calls: calls } = parameters;
   if (stop && stop.length > 0) config['stopSequences'] = stop;
   if (logprobs !== undefined || top !== undefined) config['responseLogprobs'] = logprobs ?? true;
-  if (bias) dropParameter('logit_bias', 'Gemini has no logit_bias', context);
-  if (calls !== undefined) dropParameter('max_tool_calls', 'Gemini cannot limit the number of calls', context);
+  if (bias) dropParameter('logit_bias', 'logit_bias is not supported by Gemini; dropped', context);
+  if (calls !== undefined) dropParameter('max_tool_calls', 'max_tool_calls is not supported by Gemini; dropped', context);
   return config;
 }
 
 /** A stream has only one candidate. */
 function noteSingleCandidate(n: number, context: CodecContext): void {
-  const message = `${n} answers were asked for; a stream of Gemini has one`;
+  const message = `Gemini streams have one candidate; n ${n} sent as 1`;
   context.note({ code: 'CLAMPED', path: '/parameters/n', feature: 'parameters.n', message });
 }
 
@@ -227,9 +227,10 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject, conte
   dropForeign(request, context);
   const { service_tier: tier, state, metadata } = request;
   const isTier = tier !== undefined && TIERS.includes(tier);
-  if (tier !== undefined && !isTier && tier !== 'auto') dropOption('service_tier', `Gemini has no service tier ${tier}`, context);
+  if (tier !== undefined && !isTier && tier !== 'auto')
+    dropOption('service_tier', `service tier "${tier}" is not supported by Gemini; dropped`, context);
   if (metadata && Object.keys(metadata).length > 0 && !sent['labels'])
-    dropOption('metadata', 'only Vertex takes labels', context);
+    dropOption('metadata', 'metadata is supported only by Vertex AI; dropped', context);
   return {
     ...(state?.cached_content !== undefined && { cachedContent: state.cached_content }),
     ...(isTier && { serviceTier: tier }),
@@ -241,12 +242,17 @@ export function encodeOptions(request: CanonicalRequest, sent: JsonObject, conte
 function dropForeign(request: CanonicalRequest, context: CodecContext): void {
   const { user_id: user, store, verbosity, prompt_cache: cache } = request;
   dropState(request, 'Gemini', ['previous_response_id', 'conversation_id'], context);
-  if (user !== undefined) dropOption('user_id', 'Gemini is not told who the user is', context);
+  if (user !== undefined) dropOption('user_id', 'user id is not supported by Gemini; dropped', context);
   // `false` is what Gemini does anyway.
-  if (store === true) dropOption('store', 'Gemini stores no answers', context);
-  if (verbosity !== undefined) dropOption('verbosity', 'Gemini has no verbosity', context);
+  if (store === true) dropOption('store', 'storing responses is not supported by Gemini; dropped', context);
+  if (verbosity !== undefined) dropOption('verbosity', 'verbosity is not supported by Gemini; dropped', context);
   for (const name of ['key', 'mode', 'ttl'] as const)
-    if (cache?.[name] !== undefined) dropOption(`prompt_cache.${name}`, 'Gemini caches by itself', context);
+    if (cache?.[name] !== undefined)
+      dropOption(
+        `prompt_cache.${name}`,
+        'prompt cache settings are not supported by Gemini, which caches automatically; dropped',
+        context,
+      );
 }
 
 /**
@@ -259,7 +265,8 @@ export function encodeOutput(
   context: CodecContext,
 ): JsonObject {
   const isOwn = sent['speechConfig'] !== undefined;
-  if (audio && !isOwn) dropOption('audio_output', 'the voices of Gemini have other names', context);
+  if (audio && !isOwn)
+    dropOption('audio_output', 'audio output settings of other providers are not supported by Gemini; dropped', context);
   return modalities ? { responseModalities: modalities.map((word) => word.toUpperCase()) } : {};
 }
 
@@ -305,7 +312,7 @@ export function encodeOutputFormat(
 }
 
 function encodeAsHint(format: OutputFormat, context: CodecContext): Encoded {
-  const message = 'this model takes no format of the answer beside functions; it is asked in words';
+  const message = 'an output format with functions is not supported by this model; requested in the system prompt';
   noteApproximated(context, { path: '/output_format', feature: 'output_format', message });
   const hint =
     format.type === 'json_object'
@@ -333,13 +340,13 @@ export function encodeThinking(
     noteApproximated(context, {
       path: '/thinking/summary',
       feature: 'thinking.summary',
-      message: 'there is one kind of summary',
+      message: 'kinds of thinking summaries are not supported by the target; the default summary is sent',
     });
   if (thinking.display === 'full')
     noteApproximated(context, {
       path: '/thinking/display',
       feature: 'thinking.display',
-      message: 'thinking is shown as a summary',
+      message: 'full thinking is not available from the target; a summary is requested',
     });
   const amount = profile.gemini3 ? encodeLevel(thinking, context) : encodeBudget(thinking, context);
   const isShown = thinking.display !== 'omitted';
@@ -354,11 +361,17 @@ function encodeLevel({ type, effort, budget_tokens: budget }: ThinkingConfig, co
   const wanted = type === 'disabled' ? 'minimal' : (effort ?? findEffort(budget));
   if (wanted === undefined) return {};
   if (effort !== undefined && budget !== undefined)
-    dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
+    dropThinkingField('budget_tokens', 'this model accepts an effort instead of a thinking budget; budget dropped', context);
   const level = nearestLevel(wanted, levels);
-  if (type === 'disabled') noteEffort('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
-  else if (effort === undefined) noteEffort('budget_tokens', `a budget of ${budget} is sent as the effort ${level}`, context);
-  else if (level !== wanted) noteEffort('effort', `the effort ${wanted} is sent as ${level}`, context);
+  if (type === 'disabled') noteEffort('type', 'thinking cannot be disabled for this model; sent as the minimum', context);
+  else if (effort === undefined)
+    noteEffort(
+      'budget_tokens',
+      `a thinking budget is not supported by this model; ${budget} tokens sent as effort "${level}"`,
+      context,
+    );
+  else if (level !== wanted)
+    noteEffort('effort', `effort "${wanted}" is not supported by this model; sent as "${level}"`, context);
   return level ? { thinkingLevel: level.toUpperCase() } : {};
 }
 
@@ -375,7 +388,7 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
   const { least, most, off } = context.profile.thinking_budgets ?? { least: 0, most: 24_576, off: true };
   if (type === 'disabled') {
     if (off) return { thinkingBudget: 0 };
-    noteEffort('type', 'this model cannot be kept from thinking; it thinks as little as it can', context);
+    noteEffort('type', 'thinking cannot be disabled for this model; sent as the minimum', context);
     return { thinkingBudget: least };
   }
   const wanted = budget ?? (effort && findBudget(effort));
@@ -386,11 +399,16 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
       code: 'CLAMPED',
       path: '/thinking/budget_tokens',
       feature: 'thinking.budget_tokens',
-      message: `a budget of ${wanted} is outside ${least} to ${most}; ${tokens} is sent`,
+      message: `a thinking budget of ${wanted} is outside ${least} to ${most}; sent as ${tokens}`,
     });
   if (effort !== undefined && budget === undefined)
-    noteEffort('effort', `the effort ${effort} is sent as a budget of ${tokens}`, context);
-  else if (effort !== undefined) dropThinkingField('effort', 'the budget is sent, and no effort', context);
+    noteEffort(
+      'effort',
+      `effort is not supported by this model; "${effort}" sent as a thinking budget of ${tokens} tokens`,
+      context,
+    );
+  else if (effort !== undefined)
+    dropThinkingField('effort', 'this model accepts a thinking budget instead of an effort; effort dropped', context);
   return { thinkingBudget: tokens };
 }
 

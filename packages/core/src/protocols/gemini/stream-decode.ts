@@ -141,7 +141,7 @@ class GeminiMachine implements PayloadMachine {
 
   #explainEmpty(): CanonicalError {
     if (!this.#sawPayload) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the stream ended without a message');
-    return ownError('not_a_stream', 'UPSTREAM_ERROR', 'the body holds no GenerateContentResponse');
+    return ownError('not_a_stream', 'UPSTREAM_ERROR', 'the body contains no GenerateContentResponse');
   }
 
   /** A blocked prompt has no candidates, or none that finished. */

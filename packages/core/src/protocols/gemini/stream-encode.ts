@@ -157,7 +157,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     noteRepaired(this.#context, {
       path: `/choices/${index}`,
       feature: 'choices',
-      message: `choice ${index} has no stop reason; it is taken as ended`,
+      message: `choice ${index} has no stop reason; treated as complete`,
     });
     this.#endings.set(index, { content: { parts: NO_PARTS, role: 'model' }, finishReason: 'OTHER', index });
   }

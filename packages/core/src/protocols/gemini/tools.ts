@@ -237,7 +237,11 @@ function encodeServer({ server }: CanonicalTool, besideFunctions: boolean, path:
   if (!server) return [];
   const { wire_type: key, config, type } = server;
   if (besideFunctions && !context.profile.builtin_with_functions && NOT_BESIDE_FUNCTIONS.has(type)) {
-    noteDropped(context, { path, feature: `tools.${type}`, message: `this model takes no ${key} beside functions` });
+    noteDropped(context, {
+      path,
+      feature: `tools.${type}`,
+      message: `${key} with functions is not supported by this model; dropped`,
+    });
     return [];
   }
   return [{ [key]: Array.isArray(config[key]) ? config[key] : config }];
@@ -255,7 +259,7 @@ export function encodeToolConfig(
     noteDropped(context, {
       path: '/parallel_tool_use',
       feature: 'parallel_tool_use',
-      message: 'Gemini cannot be kept from calling in parallel',
+      message: 'disabling parallel tool calls is not supported by Gemini; dropped',
     });
   const calling = {
     ...toCamelObject(sent['functionCallingConfig']),
@@ -269,7 +273,11 @@ export function encodeToolConfig(
 function encodeChoice(choice: ToolChoice, functions: readonly CanonicalTool[], context: CodecContext): JsonObject {
   if (functions.length === 0) {
     if (choice.type === 'tool' || choice.type === 'any')
-      noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no functions to choose from' });
+      noteDropped(context, {
+        path: '/tool_choice',
+        feature: 'tool_choice',
+        message: 'tool_choice without functions is rejected by the target; dropped',
+      });
     return choice.type === 'none' || choice.type === 'auto' ? { mode: encodeMode(choice) } : {};
   }
   if (choice.type === 'tool') {
@@ -277,7 +285,7 @@ function encodeChoice(choice: ToolChoice, functions: readonly CanonicalTool[], c
       refuse(context, {
         path: '/tool_choice',
         feature: 'tool_choice',
-        message: `${choice.name} must be called, but there is no such function`,
+        message: `tool_choice requires "${choice.name}", but the request has no such function`,
       });
     return { mode: 'ANY', allowedFunctionNames: [choice.name] };
   }
@@ -300,7 +308,7 @@ export function restrictTools(request: CanonicalRequest, context: CodecContext):
     noteApproximated(context, {
       path: '/tool_choice',
       feature: 'tool_choice.allowed_tools',
-      message: `only the allowed tools are sent, ${left.length} of ${tools.length}`,
+      message: `allowed_tools is not supported by the target; only these ${left.length} of ${tools.length} tools are sent`,
     });
   return left;
 }

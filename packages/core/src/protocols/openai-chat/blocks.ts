@@ -223,7 +223,8 @@ const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto
 export function encodeTier(tier: string | undefined, foreign: boolean, context: CodecContext): string | undefined {
   if (tier === undefined || !foreign) return tier;
   const known = Object.hasOwn(SERVICE_TIERS, tier) ? SERVICE_TIERS[tier] : undefined;
-  if (known === undefined) dropFeature(context, '/service_tier', 'service_tier', `OpenAI Chat has no service tier ${tier}`);
+  if (known === undefined)
+    dropFeature(context, '/service_tier', 'service_tier', `service tier "${tier}" is not supported by OpenAI Chat; dropped`);
   return known;
 }
 
@@ -370,13 +371,13 @@ export function dropFeature(context: CodecContext, path: string, feature: string
 
 /** Notes text after a call: chat has one text and a list of calls, without an order between them. */
 export function noteOrder(context: CodecContext, block: number): void {
-  const message = 'text after a call stands before all calls: OpenAI Chat has no order between them';
+  const message = 'the order of text and tool calls is not supported by OpenAI Chat; text is sent before all calls';
   noteApproximated(context, { path: `/content/${block}`, feature: 'content.order', message });
 }
 
 /** Notes an incomplete call: chat clients require a name and have no status field. */
 export function noteIncompleteCall({ name, status }: ToolUseBlock, path: string, context: CodecContext): void {
   if (status !== 'incomplete') return;
-  const message = `the call of ${name} is not whole, which OpenAI Chat cannot express; do not run it`;
+  const message = `the tool call of ${name} is incomplete, which OpenAI Chat cannot express; do not run it`;
   noteApproximated(context, { path, feature: 'content.tool_use', message });
 }

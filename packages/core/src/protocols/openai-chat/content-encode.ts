@@ -87,16 +87,16 @@ export class ChoiceEncoder {
         this.#addImage(at, encodeImagePart(block));
         return;
       case 'audio':
-        if (!this.#sink.startAudio(block)) this.#drop(at, 'audio', 'a message of OpenAI Chat has one audio');
+        if (!this.#sink.startAudio(block)) this.#drop(at, 'audio', 'OpenAI Chat supports one audio per message; dropped');
         return;
       case 'opaque':
         if (block.origin === 'openai-chat') this.parts.push(block.raw);
         else if (block.text !== undefined) this.#write(block.text, false);
-        else this.#drop(at, 'opaque', `a block of ${block.origin} has no form in OpenAI Chat`);
+        else this.#drop(at, 'opaque', `a block specific to ${block.origin} is not supported by OpenAI Chat; dropped`);
         return;
       case 'file':
       case 'tool_result':
-        this.#drop(at, block.type, `an answer of OpenAI Chat holds no ${block.type}`);
+        this.#drop(at, block.type, `${block.type} blocks in responses are not supported by OpenAI Chat; dropped`);
         return;
       default:
         block satisfies never;
@@ -142,14 +142,18 @@ export class ChoiceEncoder {
         this.#context,
         `/content/${at}/citations`,
         'citations',
-        `a ${citation.kind} citation is no annotation of OpenAI Chat`,
+        `${citation.kind} citations are not supported by OpenAI Chat; dropped`,
       );
   }
 
   /** Returns the finish reason; `explanation` of a refusal is written if the model wrote none. */
   finish(stop: Exclude<StopReason, 'error'>, explanation: string | null | undefined): FinishReason {
     if (stop === 'pause_turn')
-      noteApproximated(this.#context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as stop' });
+      noteApproximated(this.#context, {
+        path: '/stop_reason',
+        feature: 'stop_reason',
+        message: 'stop reason pause_turn is not supported by OpenAI Chat; sent as stop',
+      });
     if (stop === 'refusal' && !this.#sink.hasRefusal && explanation) this.#write(explanation, true);
     return encodeStop(stop, this.#hasText && this.#sink.hasRefusal);
   }
@@ -170,7 +174,11 @@ export class ChoiceEncoder {
 
   #startCall(at: number, block: ToolUseBlock): void {
     if (isForeignServerCall(block)) {
-      this.#drop(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+      this.#drop(
+        at,
+        'server_tool_use',
+        `${block.name} was run by the provider and is not supported by the client protocol; dropped`,
+      );
       return;
     }
     this.#sink.calls.start(at, block);
@@ -185,7 +193,7 @@ export class ChoiceEncoder {
 
   #addImage(at: number, image: JsonObject | undefined): void {
     if (image) this.images.push(image);
-    else this.#drop(at, 'image', 'the file of an image cannot leave its provider');
+    else this.#drop(at, 'image', 'the image is a file stored by its provider and cannot be sent; dropped');
   }
 
   #drop(at: number, feature: string, message: string): void {
@@ -316,7 +324,7 @@ export class ChoiceStreamEncoder {
 
   /** A call that was sent cannot be corrected. */
   #noteLate(at: number): void {
-    const message = 'the source changed a call after it had been passed on';
+    const message = 'the source changed a tool call after it was sent; the change is dropped';
     noteApproximated(this.#context, { path: `/content/${at}`, feature: 'content.tool_use', message });
   }
 
@@ -365,7 +373,7 @@ class DeltaSink implements ChoiceSink {
     if (field !== undefined) this.delta({ [field]: text });
     else if (!this.#hasLostThinking) {
       this.#hasLostThinking = true;
-      dropFeature(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+      dropFeature(this.#context, '/content', 'content.thinking', 'reasoning is not supported by the client; dropped');
     }
     return field !== undefined;
   }
@@ -485,7 +493,7 @@ class CallEncoder implements CallSink {
     const inner = diffFields(before.inner, after.inner);
     if (final.name !== block.name) {
       inner['name'] = final.name;
-      const message = `the name of a call was ${block.name} when it was sent, and is ${final.name}`;
+      const message = `tool name "${block.name}" changed to "${final.name}" after it was sent`;
       this.#context.note({ code: 'REPAIRED', path: '/content', feature: 'content.tool_use.name', message });
     }
     const isChanged = Object.keys(inner).length > 0 || Object.keys(outer).length > 0;

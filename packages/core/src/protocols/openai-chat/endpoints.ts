@@ -112,7 +112,11 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
     case 'PASSTHROUGH':
       return readNativeEndpoint(type, nativePath);
     case 'COUNT_TOKENS':
-      throw new CodecError({ code: 'UNSUPPORTED_INTERFACE', message: 'OpenAI Chat does not count tokens', http_status: 404 });
+      throw new CodecError({
+        code: 'UNSUPPORTED_INTERFACE',
+        message: 'token counting is not supported by OpenAI Chat',
+        http_status: 404,
+      });
     default:
       return type satisfies never;
   }

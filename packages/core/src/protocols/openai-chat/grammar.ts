@@ -82,8 +82,8 @@ export class ChatGrammar implements StreamGrammar {
     must(this.#state === 'open', 'an error after the end');
     must(isFilled(message), 'an error has a message');
     must(isText(type), 'an error has a type');
-    must(code === null || isText(code), 'the code of an error is a word');
-    must(param === null || isText(param), 'the param of an error is a path');
+    must(code === null || isText(code), 'the code of an error is a string or null');
+    must(param === null || isText(param), 'the param of an error is a string or null');
     this.#state = 'error';
   }
 
@@ -91,7 +91,7 @@ export class ChatGrammar implements StreamGrammar {
     const { id, object, created, model } = chunk;
     must(this.#state === 'open', 'a chunk after the usage');
     must(isFilled(id), 'a chunk has an id');
-    must(object === 'chat.completion.chunk', 'a chunk says that it is one');
+    must(object === 'chat.completion.chunk', 'a chunk has object chat.completion.chunk');
     must(isCount(created) && created > 0, 'a chunk has a time');
     must(isText(model), 'a chunk has a model');
     const envelope = JSON.stringify([id, created, model]);
@@ -103,7 +103,7 @@ export class ChatGrammar implements StreamGrammar {
   }
 
   #usage(usage: JsonObject): void {
-    must(this.#wantsUsage, 'usage that nobody asked for');
+    must(this.#wantsUsage, 'usage that was not requested');
     this.#allFinished('usage');
     const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
     must(isCount(prompt) && isCount(completion), 'usage counts');
@@ -117,8 +117,8 @@ export class ChatGrammar implements StreamGrammar {
 
   #oneChoice(chunk: JsonObject, choices: readonly unknown[]): void {
     const hasUsage = 'usage' in chunk;
-    must(hasUsage === this.#wantsUsage && (chunk['usage'] ?? null) === null, 'usage is null beside choices, or not there');
-    must(choices.length === 1, 'one choice a chunk');
+    must(hasUsage === this.#wantsUsage && (chunk['usage'] ?? null) === null, 'usage beside choices is null or absent');
+    must(choices.length === 1, 'one choice per chunk');
     this.#choice(objectAt(choices[0], 'a choice'));
   }
 
@@ -171,7 +171,7 @@ function openCall({ index, id, type, ...rest }: JsonObject, due: number): Call {
   must(isFilled(id), 'a call begins with its id');
   must(type === 'function' || type === 'custom', 'a call begins with its type');
   const text = type === 'custom' ? 'input' : 'arguments';
-  const body = objectAt(rest[type], 'the body of a call');
+  const body = objectAt(rest[type], 'the function of a call');
   const { name } = body;
   must(isFilled(name), 'a call begins with its name');
   must(body[text] === '', 'a call begins without arguments');
@@ -180,7 +180,7 @@ function openCall({ index, id, type, ...rest }: JsonObject, due: number): Call {
 
 function checkContinuation(known: Call, call: JsonObject): void {
   must(!('id' in call) && !('type' in call), 'id and type come once');
-  const body = objectAt(call[known.body], 'the body of a call (the AI SDK refuses an entry without)');
+  const body = objectAt(call[known.body], 'the function of a call (the AI SDK rejects an entry without one)');
   must(body['name'] !== known.name, 'the name is not repeated, at most corrected');
   const text = body[known.text];
   const hasOtherFields = Object.keys(call).length > 2 || Object.keys(body).length > 1;

@@ -94,7 +94,11 @@ const readLimit = (entry: JsonObject, names: readonly string[]): number | undefi
 
 function encodeModels({ models, has_more, next_page, extensions }: CanonicalModelList, context: CodecContext): JsonObject {
   if (has_more || next_page !== undefined)
-    noteDropped(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI Chat lists all models at once' });
+    noteDropped(context, {
+      path: '/has_more',
+      feature: 'models.next_page',
+      message: 'pagination of models is not supported by OpenAI Chat; dropped',
+    });
   return { ...extensions?.['openai-chat'], object: 'list', data: models.map(encodeModel) };
 }
 
@@ -125,7 +129,7 @@ function decodeModelInfo(wire: unknown): CanonicalModel {
   const body = expectBody(wire);
   // Some servers wrap the model as they wrap the list.
   const model = decodeModel(isObject(body['data']) ? body['data'] : body);
-  if (!model) throw malformedResponse('id', 'must be the name of the model');
+  if (!model) throw malformedResponse('id', 'must be a model name');
   return model;
 }
 
@@ -164,16 +168,16 @@ function decodeInput(input: unknown): { input: (string | number[])[]; single?: b
   if (typeof input === 'string') return { input: [input], single: true };
   if (input === undefined || input === null) throw missing('input');
   if (!Array.isArray(input) || input.length === 0)
-    throw invalid('input', 'must be text, tokens, or a list of these that is not empty');
+    throw invalid('input', 'must be a string, a list of tokens, or a non-empty list of these');
   if (typeof input[0] === 'number') return { input: [expectTokens(input, 'input')], single: true };
-  if (input.length > MAX_INPUTS) throw invalid('input', `has ${input.length} entries, and ${MAX_INPUTS} are allowed`);
+  if (input.length > MAX_INPUTS) throw invalid('input', `has ${input.length} entries; the limit is ${MAX_INPUTS}`);
   return { input: input.map((entry: unknown, i) => (typeof entry === 'string' ? entry : expectTokens(entry, `input[${i}]`))) };
 }
 
 function expectTokens(value: unknown, param: string): number[] {
-  if (!Array.isArray(value) || value.length === 0) throw invalid(param, 'must be text or a list of tokens');
+  if (!Array.isArray(value) || value.length === 0) throw invalid(param, 'must be a string or a list of tokens');
   const wrong = value.findIndex((token) => !isIndex(token));
-  if (wrong >= 0) throw invalid(`${param}[${wrong}]`, 'must be a token, that is an integer');
+  if (wrong >= 0) throw invalid(`${param}[${wrong}]`, 'must be a token (an integer)');
   return value;
 }
 
@@ -184,9 +188,13 @@ function encodeEmbeddingRequest(request: CanonicalEmbeddingRequest, caller: Code
   const context = locateContext(caller, request);
   const { model, input, single, encoding_format, dimensions, user_id, task_type, title, extensions } = request;
   if (task_type !== undefined)
-    noteDropped(context, { path: '/task_type', feature: 'embeddings.task_type', message: 'chat has no task type' });
+    noteDropped(context, {
+      path: '/task_type',
+      feature: 'embeddings.task_type',
+      message: 'task_type is not supported by OpenAI; dropped',
+    });
   if (title !== undefined)
-    noteDropped(context, { path: '/title', feature: 'embeddings.title', message: 'chat has no title of a document' });
+    noteDropped(context, { path: '/title', feature: 'embeddings.title', message: 'title is not supported by OpenAI; dropped' });
   eachForeignField(request, 'openai-chat', '', (loss) => noteDropped(context, loss));
   const body = {
     ...extensions?.['openai-chat'],
@@ -234,7 +242,11 @@ function decodeEntries(entries: readonly unknown[], context: CodecContext): Cano
     return { index: isIndex(index) ? index : i, embedding };
   });
   if (lost !== undefined)
-    noteDropped(context, { path: '/data', feature: 'embeddings.entry', message: `unknown field ${lost} of an embedding` });
+    noteDropped(context, {
+      path: '/data',
+      feature: 'embeddings.entry',
+      message: `unknown field "${lost}" of an embedding; dropped`,
+    });
   return data;
 }
 
@@ -279,7 +291,7 @@ function convertFormat(embedding: number[] | string, format: 'float' | 'base64' 
   if (format === 'base64' && typeof embedding !== 'string') return packFloats(embedding);
   if (format !== 'float' || typeof embedding !== 'string') return embedding;
   const floats = unpackFloats(embedding);
-  if (!floats?.every(Number.isFinite)) throw malformedResponse(`data[${i}].embedding`, 'is not base64 of 32-bit floats');
+  if (!floats?.every(Number.isFinite)) throw malformedResponse(`data[${i}].embedding`, 'must be base64 of 32-bit floats');
   return floats;
 }
 
@@ -308,7 +320,7 @@ const RERANK_REQUEST_FIELDS: ReadonlySet<string> = new Set([
 function decodeRerankRequest({ path, body: wire }: WireRequest): CanonicalRerankRequest {
   const body = expectObject(wire, 'body');
   const documents = expectList(body['documents'], 'documents');
-  if (documents.length === 0) throw invalid('documents', 'is empty');
+  if (documents.length === 0) throw invalid('documents', 'must not be empty');
   const returned = optional(body['return_documents'], 'return_documents', expectBoolean);
   const fields = optional(body['rank_fields'], 'rank_fields', expectList);
   const unknown = unknownFields(body, RERANK_REQUEST_FIELDS);
@@ -327,7 +339,7 @@ type Document = CanonicalRerankRequest['documents'][number];
 
 function decodeDocument(document: unknown, i: number): Document {
   if (typeof document === 'string' || isObject(document)) return document;
-  throw invalid(`documents[${i}]`, 'must be text or an object');
+  throw invalid(`documents[${i}]`, 'must be a string or an object');
 }
 
 function decodeCounts(body: JsonObject): Pick<CanonicalRerankRequest, (typeof COUNTS)[number]> {
@@ -393,7 +405,7 @@ function sortResults(results: Result[], { note }: CodecContext): Result[] {
     code: 'REPAIRED',
     path: '/results',
     feature: 'rerank.order',
-    message: 'the results were not in the order of their scores',
+    message: 'the results were not sorted by score; sorted',
   });
   return results.toSorted((a, b) => b.relevance_score - a.relevance_score);
 }
@@ -406,15 +418,16 @@ function decodeResults(results: readonly unknown[], context: CodecContext): Resu
   const found = results.map((result, i) => {
     const { index, relevance_score, score, document, text } = objectOrEmpty(result);
     const value = relevance_score ?? score;
-    if (!isIndex(index)) throw malformedResponse(`results[${i}].index`, 'must be the place of a document');
+    if (!isIndex(index)) throw malformedResponse(`results[${i}].index`, 'must be the index of a document');
     if (typeof value !== 'number') throw malformedResponse(`results[${i}].relevance_score`, 'must be a number');
-    if (index >= documents) throw malformedResponse(`results[${i}].index`, `is ${index}, and there were ${documents} documents`);
+    if (index >= documents)
+      throw malformedResponse(`results[${i}].index`, `is ${index}, but the request has ${documents} documents`);
     lost ??= Object.keys(unknownFields(objectOrEmpty(result), RESULT_FIELDS) ?? {})[0];
     const shown = decodeReturned(document ?? text);
     return { index, relevance_score: value, ...(shown && { document: shown }) };
   });
   if (lost !== undefined)
-    noteDropped(context, { path: '/results', feature: 'rerank.result', message: `unknown field ${lost} of a result` });
+    noteDropped(context, { path: '/results', feature: 'rerank.result', message: `unknown field "${lost}" of a result; dropped` });
   return found;
 }
 

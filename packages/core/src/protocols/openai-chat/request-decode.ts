@@ -106,7 +106,7 @@ function noteDeprecated(body: JsonObject, context: CodecContext): void {
   ] as const;
   for (const [old, name] of pairs)
     if (isGiven(body[old]) && isGiven(body[name]) && body[old] !== body[name])
-      noteDropped(context, { path: `/${old}`, feature: old, message: `${name} is there too, and counts` });
+      noteDropped(context, { path: `/${old}`, feature: old, message: `${name} is set too and takes precedence; dropped` });
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
@@ -300,7 +300,7 @@ function decodeTool(message: JsonObject, at: string, scope: Scope): CanonicalMes
   const { openCalls, context } = scope;
   const named = textOrEmpty(optional(message['tool_call_id'], `${at}.tool_call_id`, expectText));
   const id = named || (openCalls.takeOldest() ?? deriveId('call_', at));
-  if (!named) noteRepairedId(`${at}.tool_call_id`, `the result names no call; it is taken for that of ${id}`, context);
+  if (!named) noteRepairedId(`${at}.tool_call_id`, `the tool result has no call id; matched to ${id}`, context);
   return decodeResult(message, id, at, TOOL_FIELDS, scope);
 }
 
@@ -643,7 +643,7 @@ function callId(id: unknown, name: string, at: string, context: CodecContext): s
   noteRepaired(context, {
     path: toPointer(`${at}.id`),
     feature: 'messages.tool_use.id',
-    message: `a call without an id is called ${derived}`,
+    message: `a tool call has no id; sent as ${derived}`,
   });
   return derived;
 }
@@ -658,7 +658,7 @@ function decodeArguments(value: unknown, at: string, context: CodecContext): Pic
   if (isStrict(context, 'tool_use.arguments'))
     throw new CodecError({
       code: 'TOOL_CALL_PARSE_ERROR',
-      message: `${at}: must be the text of a JSON object`,
+      message: `${at}: must be a string that contains a JSON object`,
       http_status: 400,
       param: at,
     });

@@ -57,7 +57,11 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const messages = encodeMessages(request, context);
   if (messages.length === 0) throw invalid('messages', 'must contain at least one message with content');
   if (request.service_tier === 'batch')
-    noteDropped(context, { path: '/service_tier', feature: 'service_tier', message: 'OpenAI Chat has no service tier batch' });
+    noteDropped(context, {
+      path: '/service_tier',
+      feature: 'service_tier',
+      message: 'service tier "batch" is not supported by OpenAI Chat; dropped',
+    });
   const body = withoutMapped(sent);
   body['model'] = context.target?.model ?? request.model;
   body['messages'] = hint ? addHint(messages, hint, context) : messages;
@@ -179,7 +183,7 @@ function encodeStreaming(
     noteDropped(context, {
       path: '/stream_options',
       feature: 'stream_options.include_usage',
-      message: 'this server is not asked for usage',
+      message: 'stream usage is not supported by this provider; dropped',
     });
   const stream_options = {
     ...objectOrEmpty(sent['stream_options']),
@@ -296,7 +300,7 @@ function sortBlocks(blocks: readonly ContentBlock[], at: string, context: CodecC
       noteDropped(context, {
         path,
         feature: `assistant.${block.type}`,
-        message: `an assistant of OpenAI Chat cannot hold this ${block.type}`,
+        message: `this ${block.type} in an assistant message is not supported by OpenAI Chat; dropped`,
       });
   });
   if (late !== undefined)
@@ -304,7 +308,7 @@ function sortBlocks(blocks: readonly ContentBlock[], at: string, context: CodecC
       code: 'APPROXIMATED',
       path: late,
       feature: 'assistant.order',
-      message: 'text behind calls is put before them',
+      message: 'the order of text and tool calls is not supported by OpenAI Chat; text is sent before the calls',
     });
   return sorted;
 }
@@ -333,7 +337,11 @@ function encodeReplay(thinking: readonly Thought[], hasCalls: boolean, context: 
     if (thinking.length === 0 || Object.keys(fields).length > 0) return fields;
   }
   for (const { path } of thinking)
-    noteDropped(context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+    noteDropped(context, {
+      path,
+      feature: 'assistant.thinking',
+      message: 'thinking of an earlier turn is not supported by the target; dropped',
+    });
   return {};
 }
 
@@ -390,7 +398,7 @@ function markError(content: string | JsonObject[], at: string, context: CodecCon
     code: 'APPROXIMATED',
     path: at,
     feature: 'tool_result.is_error',
-    message: 'the error is told in the text of the result',
+    message: 'the error flag of a tool result is not supported by OpenAI Chat; sent as the prefix "Error:"',
   });
   return typeof content === 'string' ? `Error: ${content}` : [{ type: 'text', text: 'Error:' }, ...content];
 }
@@ -456,7 +464,7 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
       noteDropped(context, {
         path: at,
         feature: `messages.${block.type}`,
-        message: `a ${block.type} block cannot stand here in OpenAI Chat`,
+        message: `a ${block.type} block is not supported here by OpenAI Chat; dropped`,
       });
       return [];
     default:
@@ -471,7 +479,7 @@ function encodeImage(block: ImageBlock, at: string, context: CodecContext): Json
     noteApproximated(context, {
       path: `${at}/source/detail`,
       feature: 'image.detail',
-      message: 'the detail "original" is sent as "high"',
+      message: 'image detail "original" is not supported by OpenAI Chat; sent as "high"',
     });
   const image_url = {
     ...objectOrEmpty(rest),
@@ -552,7 +560,7 @@ function requestUsage(body: JsonObject, { stream, profile, note }: ForwardTarget
 }
 
 const rejectedField = (path: string, feature: string) =>
-  ({ code: 'DROPPED', path, feature, message: 'the provider refuses this field' }) as const;
+  ({ code: 'DROPPED', path, feature, message: 'the provider rejects this field; dropped' }) as const;
 
 function dropReasoning(body: JsonObject, { note }: ForwardTarget): JsonObject {
   const messages = listOrEmpty(body['messages']);

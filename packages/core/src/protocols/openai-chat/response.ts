@@ -289,7 +289,7 @@ class MessageSink implements ChoiceSink {
     const text = this.#reasoning;
     if (text === '') return {};
     if (field === undefined) {
-      dropFeature(this.#context, '/content', 'content.thinking', 'the client takes no reasoning');
+      dropFeature(this.#context, '/content', 'content.thinking', 'reasoning is not supported by the client; dropped');
       return {};
     }
     return Object.fromEntries((this.#kept.reasoningNames ?? [field]).map((name) => [name, text]));

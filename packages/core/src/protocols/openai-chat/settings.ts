@@ -117,19 +117,19 @@ export function encodeParameters(
   for (const name of NUMBER_NAMES) {
     const value = parameters[name];
     if (value === undefined) continue;
-    if (name === 'top_k' && sent['top_k'] === undefined) dropParameter(name, 'OpenAI Chat has no top_k');
+    if (name === 'top_k' && sent['top_k'] === undefined) dropParameter(name, 'top_k is not supported by OpenAI Chat; dropped');
     else if (NUMBERS[name] === 'other' || isSampling) body[name] = value;
-    else if (!isDefault(name, value)) dropParameter(name, `this model takes no ${name}`);
+    else if (!isDefault(name, value)) dropParameter(name, `${name} is not supported by this model; dropped`);
   }
   const { max_tokens: max, stop_sequences: stop, logprobs, logit_bias: bias, max_tool_calls: calls } = parameters;
   if (max !== undefined) body[profile.max_tokens_field ?? findSentLimit(request, context) ?? findLimitField(model)] = max;
   if (stop && stop.length > 0) {
     if (profile.supports_stop) body['stop'] = stop;
-    else dropParameter('stop_sequences', 'this model takes no stop sequences');
+    else dropParameter('stop_sequences', 'stop sequences are not supported by this model; dropped');
   }
   if (logprobs !== undefined) body['logprobs'] = logprobs;
   if (bias) body['logit_bias'] = bias;
-  if (calls !== undefined) dropParameter('max_tool_calls', 'OpenAI Chat cannot limit the number of calls');
+  if (calls !== undefined) dropParameter('max_tool_calls', 'max_tool_calls is not supported by OpenAI Chat; dropped');
   return body;
 }
 
@@ -244,13 +244,13 @@ const hasUnmappedMetadata = (value: unknown): boolean => !isTextRecord(objectOrE
 /** Why a server would reject an option that a client of another protocol set; undefined if it would not. */
 function findObjection(name: string, request: CanonicalRequest, { profile }: CodecContext): string | undefined {
   const { store, modalities = [], audio_output: audio } = request;
-  if (!profile.official) return `only OpenAI knows ${name}`;
+  if (!profile.official) return `${name} is supported only by OpenAI; dropped`;
   // 400 "The 'metadata' parameter is only allowed when 'store' is enabled."
-  if (name === 'metadata' && store !== true) return 'OpenAI Chat takes metadata only of what it stores';
-  if (name === 'modalities' && modalities.includes('image')) return 'OpenAI Chat answers in no images';
+  if (name === 'metadata' && store !== true) return 'OpenAI Chat accepts metadata only with store: true; dropped';
+  if (name === 'modalities' && modalities.includes('image')) return 'image output is not supported by OpenAI Chat; dropped';
   const isAudio = name === 'audio' || (name === 'modalities' && modalities.includes('audio'));
   return isAudio && audio?.format === undefined
-    ? 'OpenAI Chat speaks in voices of its own, and in a format that is named'
+    ? 'audio output of OpenAI Chat requires a voice and a format; dropped'
     : undefined;
 }
 
@@ -329,7 +329,8 @@ export function encodeOutputFormat(format: OutputFormat | undefined, kept: JsonO
     const json_schema = { ...objectOrEmpty(kept['json_schema']), ...namedSchema(format.json_schema, context) };
     return { response_format: { ...kept, type: 'json_schema', json_schema } };
   }
-  const message = 'this provider takes no schema of the answer; it is asked for JSON and told the schema';
+  const message =
+    'structured output is not supported by this provider; JSON mode is used and the schema is sent in the system prompt';
   context.note({ code: 'APPROXIMATED', path: '/output_format', feature: 'output_format.json_schema', message });
   return {
     response_format: { type: 'json_object' },
@@ -354,7 +355,7 @@ export function addHint(messages: JsonObject[], hint: string, context: CodecCont
       code: 'REPAIRED',
       path: '/output_format',
       feature: 'output_format.json_word',
-      message: 'no message said the word JSON; the system does now',
+      message: 'JSON mode requires the word "JSON" in a message; added to the system prompt',
     });
   const [first, ...rest] = messages;
   if (first?.['role'] !== 'system' && first?.['role'] !== 'developer')
@@ -489,9 +490,10 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonO
   dropIdleEffort(thinking, context);
   if (context.profile.thinking_mode === 'none') return dropThinking(thinking, context);
   // Chat has no request field for how reasoning is shown.
-  if (thinking.display === 'omitted') dropThinkingField('display', 'OpenAI Chat cannot be asked not to show thinking', context);
+  if (thinking.display === 'omitted')
+    dropThinkingField('display', 'hiding thinking is not supported by OpenAI Chat; dropped', context);
   if (thinking.summary !== undefined)
-    dropThinkingField('summary', 'OpenAI Chat has no word for the summary of thinking', context);
+    dropThinkingField('summary', 'a thinking summary is not supported by OpenAI Chat; dropped', context);
   return THINKING_ENCODERS[field ?? 'reasoning_effort'](thinking, context);
 }
 
@@ -507,7 +509,7 @@ const THINKING_ENCODERS: Record<ThinkingField, (thinking: ThinkingConfig, contex
   reasoning: encodeReasoning,
   enable_thinking: ({ type, effort, budget_tokens: budget }, context) => {
     if (type === 'disabled') return { enable_thinking: false };
-    if (effort) dropThinkingField('effort', 'this provider knows a budget of thinking, no effort', context);
+    if (effort) dropThinkingField('effort', 'this provider accepts a thinking budget, not an effort; effort dropped', context);
     return { enable_thinking: true, ...(budget !== undefined && { thinking_budget: budget }) };
   },
 };
@@ -517,22 +519,27 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObje
   const allowed = context.profile.effort_values;
   if (thinking.type === 'disabled') {
     if (!allowed || allowed.includes('none')) return { reasoning_effort: 'none' };
-    dropThinkingField('type', 'this model cannot be told not to think', context);
+    dropThinkingField('type', 'thinking cannot be disabled for this model; dropped', context);
     return {};
   }
   const buildOptions = thinking.effort ?? findEffort(thinking.budget_tokens);
   if (!buildOptions) return {};
   const place = thinking.effort ? 'effort' : 'budget_tokens';
   if (thinking.effort && thinking.budget_tokens !== undefined)
-    dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
+    dropThinkingField('budget_tokens', 'this model accepts an effort instead of a thinking budget; budget dropped', context);
   if (!thinking.effort)
-    noteEffort(place, `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${buildOptions}"`, context);
+    noteEffort(
+      place,
+      `a thinking budget is not supported by this model; ${thinking.budget_tokens} tokens sent as effort "${buildOptions}"`,
+      context,
+    );
   const effort = allowed ? nearestEffort(buildOptions, allowed) : buildOptions;
   if (effort === undefined) {
-    dropThinkingField(place, 'this model takes no effort', context);
+    dropThinkingField(place, 'effort is not supported by this model; dropped', context);
     return {};
   }
-  if (effort !== buildOptions) noteEffort(place, `the effort "${buildOptions}" is sent as "${effort}"`, context);
+  if (effort !== buildOptions)
+    noteEffort(place, `effort "${buildOptions}" is not supported by this model; sent as "${effort}"`, context);
   return { reasoning_effort: effort };
 }
 
@@ -543,7 +550,7 @@ const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecC
 function encodeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {
   if (type === 'disabled') return { reasoning: { enabled: false } };
   if (effort && budget !== undefined)
-    dropThinkingField('budget_tokens', 'this provider takes an effort or a budget, not both', context);
+    dropThinkingField('budget_tokens', 'this provider accepts an effort or a thinking budget, not both; budget dropped', context);
   if (effort) return { reasoning: { effort } };
   return { reasoning: budget === undefined ? { enabled: true } : { max_tokens: budget } };
 }

@@ -154,7 +154,7 @@ class ChatMachine implements PayloadMachine {
       code: 'REPAIRED',
       path: '/choices/0/finish_reason',
       feature: 'finish_reason',
-      message: 'the message came to its end without a finish_reason; taken from what it holds',
+      message: 'the message ended without a finish_reason; derived from its content',
     });
   }
 

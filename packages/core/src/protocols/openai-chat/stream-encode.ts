@@ -129,7 +129,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     if (delta.stop_reason === null) return; // an error follows
     if (delta.stop_reason === 'error') {
       const { explanation, raw } = delta.stop_details ?? {};
-      this.#fail({ code: 'UPSTREAM_ERROR', message: explanation || raw || 'the provider broke off the generation' });
+      this.#fail({ code: 'UPSTREAM_ERROR', message: explanation || raw || 'the provider aborted the generation' });
       return;
     }
     const tier = encodeTier(message?.service_tier, this.#isForeign, this.#context);
@@ -149,7 +149,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
 
   /** Finishes a choice that was announced although the source never sent it. */
   #finishEmpty(choice: ChoiceStreamEncoder): void {
-    const message = 'the first choice was never sent; it is empty';
+    const message = 'the source sent no first choice; an empty one is sent';
     this.#context.note({ code: 'REPAIRED', path: '/choices/0', feature: 'choices', message });
     choice.finish({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }, 'end_turn', {});
   }

@@ -176,7 +176,11 @@ export function encodeToolFields(request: CanonicalRequest, context: CodecContex
   const search = encoded.search && { web_search_options: encoded.search };
   if (encoded.tools.length === 0) {
     if (choice && isForcing(choice) && !search)
-      noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+      noteDropped(context, {
+        path: '/tool_choice',
+        feature: 'tool_choice',
+        message: 'tool_choice without tools is rejected by the target; dropped',
+      });
     return { ...search };
   }
   return {
@@ -254,7 +258,7 @@ function restrictTools(
   if (!listed || context.profile.allowed_tools) return tools;
   const allowed = new Set(listed);
   const kept = tools.filter(({ name }) => allowed.has(name));
-  const message = `only the allowed tools are sent, ${kept.length} of ${tools.length}`;
+  const message = `allowed_tools is not supported by the target; only these ${kept.length} of ${tools.length} tools are sent`;
   context.note({ code: 'APPROXIMATED', path: '/tool_choice', feature: 'tool_choice.allowed_tools', message });
   return kept;
 }

@@ -87,7 +87,11 @@ export class OutputEncoder {
       case 'tool_use':
         this.#current.close();
         if (block.kind === 'server' || block.kind === 'mcp')
-          return this.#drop(at, 'server_tool_use', `${block.name} was called and run by the provider`);
+          return this.#drop(
+            at,
+            'server_tool_use',
+            `${block.name} was run by the provider and is not supported by the client protocol; dropped`,
+          );
         this.#calls.start(at, block);
         return { kind: 'call' };
       case 'opaque':
@@ -97,7 +101,7 @@ export class OutputEncoder {
       case 'audio':
       case 'file':
       case 'tool_result':
-        return this.#drop(at, block.type, `an answer of OpenAI Responses holds no ${block.type}`);
+        return this.#drop(at, block.type, `${block.type} blocks in responses are not supported by OpenAI Responses; dropped`);
       default:
         return block satisfies never;
     }
@@ -165,7 +169,7 @@ export class OutputEncoder {
       const written = this.#blocks.get(index);
       if (block.type === 'opaque' && written?.kind === 'raw') written.item.replace(objectOrEmpty(block.raw));
       if (block.type !== 'tool_use' || this.#calls.amend(index, block)) continue;
-      const message = 'the source changed a call after it had been passed on';
+      const message = 'the source changed a tool call after it was sent; the change is dropped';
       noteApproximated(this.#context, { path: `/content/${index}`, feature: 'content.tool_use', message });
     }
   }
@@ -244,7 +248,7 @@ export class OutputEncoder {
   #startOpaque(at: number, { origin, raw, text }: OpaqueBlock): Written {
     if (origin !== PROTOCOL)
       return text === undefined
-        ? this.#drop(at, 'opaque', `a block of ${origin} has no form in OpenAI Responses`)
+        ? this.#drop(at, 'opaque', `a block specific to ${origin} is not supported by OpenAI Responses; dropped`)
         : { kind: 'text', block: { type: 'text', text }, item: undefined, signature: undefined, isStopped: false };
     this.#current.close();
     const item = objectOrEmpty(raw);
@@ -252,8 +256,9 @@ export class OutputEncoder {
   }
 
   #startImage(at: number, { source }: ImageBlock): Written {
-    if (source.data === undefined) return this.#drop(at, 'image', 'an image without its data has no form in OpenAI Responses');
-    const message = 'the image is written as the result of an image_generation_call';
+    if (source.data === undefined)
+      return this.#drop(at, 'image', 'an image without data is not supported by OpenAI Responses; dropped');
+    const message = 'image blocks are not supported by OpenAI Responses; sent as an image_generation_call';
     noteApproximated(this.#context, { path: `/content/${at}`, feature: 'content.image', message });
     this.#current.close();
     const item = { type: 'image_generation_call', status: 'completed', result: source.data };
@@ -267,7 +272,7 @@ export class OutputEncoder {
           noteApproximated(this.#context, {
             path: `/content/${at}`,
             feature: 'content.signature',
-            message: 'the signature came after its item was done; only the response at the end has it',
+            message: 'the signature arrived after its item was done; sent only in the final response',
           });
         written.item.sign(encodeBlob(signature, 'self', this.#context));
         return;
@@ -472,7 +477,7 @@ export function encodeTier(tier: string | undefined, foreign: boolean, context: 
   noteDropped(context, {
     path: '/service_tier',
     feature: 'service_tier',
-    message: `OpenAI Responses has no service tier ${tier}`,
+    message: `service tier "${tier}" is not supported by OpenAI Responses; dropped`,
   });
   return {};
 }

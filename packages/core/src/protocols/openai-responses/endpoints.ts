@@ -106,7 +106,7 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
     case 'IMAGES':
       throw new CodecError({
         code: 'UNSUPPORTED_INTERFACE',
-        message: `OpenAI Responses has no ${type.toLowerCase()}`,
+        message: `${type.toLowerCase()} is not supported by OpenAI Responses`,
         http_status: 404,
       });
     default:

@@ -56,7 +56,7 @@ export class ResponsesGrammar implements StreamGrammar {
     mustHave(frame, 'data,event', 'a frame has an event line and data');
     const event = parsePayload(frame);
     const { type } = event;
-    must(isText(type) && type === frame.event, 'the event line says the type');
+    must(isText(type) && type === frame.event, 'the event line equals the type');
     must(event['sequence_number'] === this.#sequence++, 'sequence numbers count from 0');
     this.#accept(type, event);
   }
@@ -116,21 +116,21 @@ export class ResponsesGrammar implements StreamGrammar {
     const output = listAt(body['output'], 'output');
     must(output.length === this.#items.length, 'the response lists every item');
     for (const [at, item] of this.#items.entries()) item.list(objectAt(output[at], 'an item'));
-    must((outcome === 'incomplete') === (body['incomplete_details'] !== null), 'an incomplete response says why');
+    must((outcome === 'incomplete') === (body['incomplete_details'] !== null), 'an incomplete response has incomplete_details');
     if (body['usage']) checkUsage(objectAt(body['usage'], 'usage'));
   }
 
   #error({ message, code, param, error }: JsonObject): void {
     must(this.#state === 'open', `an error in the state ${this.#state}`);
-    must(isFilled(message) && objectAt(error, 'an error')['message'] === message, 'an error says what it is, flat and nested');
-    must(code === null || isText(code), 'the code of an error is a word');
-    must(param === null || isText(param), 'the param of an error is a path');
+    must(isFilled(message) && objectAt(error, 'an error')['message'] === message, 'an error has its type, flat and nested');
+    must(code === null || isText(code), 'the code of an error is a string or null');
+    must(param === null || isText(param), 'the param of an error is a string or null');
     this.#state = 'error';
   }
 
   #item(type: string, event: JsonObject): void {
     const at = event['output_index'];
-    must(isCount(at), 'items are named by their index');
+    must(isCount(at), 'an event has the output_index of its item');
     if (type === 'response.output_item.added') {
       must(at === this.#items.length, 'items are numbered as they open, without gaps');
       this.#add(new ItemGrammar(objectAt(event['item'], 'an item')));
@@ -250,7 +250,7 @@ export class ItemGrammar {
       must(item[type === 'function_call' ? 'arguments' : 'input'] === '', 'a call begins without arguments');
     }
     if (isCall || (isMessage && !this.#isWhole)) must(status === 'in_progress', 'an item begins in progress');
-    if (isMessage) must(item['role'] === 'assistant', 'the assistant speaks');
+    if (isMessage) must(item['role'] === 'assistant', 'the role of a message is assistant');
     if (type === 'reasoning') listAt(item['summary'], 'the summary of reasoning');
   }
 
@@ -294,7 +294,7 @@ export class ItemGrammar {
       must(listAt(item['summary'], 'summary').length === summary.length, 'reasoning holds its parts');
     if (this.type === 'function_call') must(item['arguments'] === this.#input, 'a call holds its arguments');
     if (!this.#isWhole && !this.#isRaw)
-      must(item['status'] === 'completed' || item['status'] === 'incomplete', 'an item that is done says so');
+      must(item['status'] === 'completed' || item['status'] === 'incomplete', 'a finished item has a final status');
     this.#done = JSON.stringify(item);
   }
 
@@ -346,7 +346,7 @@ export class ItemGrammar {
 
   #annotation(event: JsonObject): void {
     const part = this.#parts.content[readPartIndex(event, 'content')];
-    must(part?.type === 'output_text' && !part.isTextDone, 'an annotation stands in a text');
+    must(part?.type === 'output_text' && !part.isTextDone, 'an annotation belongs to a text');
     must(event['annotation_index'] === part.annotations++, 'annotations are numbered');
     must(isFilled(objectAt(event['annotation'], 'an annotation')['type']), 'an annotation has a type');
   }
@@ -367,6 +367,6 @@ const isClientCall = (type: string): boolean => type === 'function_call' || type
 
 const readPartIndex = (event: JsonObject, list: List): number => {
   const at = event[list === 'content' ? 'content_index' : 'summary_index'];
-  must(Number.isSafeInteger(at), 'a part is named by its index');
+  must(Number.isSafeInteger(at), 'an event has the index of its part');
   return Number(at);
 };

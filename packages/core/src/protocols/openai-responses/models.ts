@@ -66,7 +66,11 @@ function decodeModel(entry: unknown): CanonicalModel | undefined {
 
 function encodeModels(list: CanonicalModelList, context: CodecContext): JsonObject {
   if (list.has_more || list.next_page !== undefined)
-    noteDropped(context, { path: '/has_more', feature: 'models.next_page', message: 'OpenAI lists all models at once' });
+    noteDropped(context, {
+      path: '/has_more',
+      feature: 'models.next_page',
+      message: 'pagination of models is not supported by OpenAI; dropped',
+    });
   return { ...readExtensions(list), object: 'list', data: list.models.map(encodeModel) };
 }
 
@@ -91,7 +95,7 @@ export const modelInfo: WireCodec<unknown, CanonicalModel> = { decode: decodeMod
 
 function decodeModelInfo(wire: unknown): CanonicalModel {
   const model = decodeModel(expectBody(wire));
-  if (!model) throw malformedResponse('id', 'must be the name of the model');
+  if (!model) throw malformedResponse('id', 'must be a model name');
   return model;
 }
 

@@ -32,7 +32,7 @@ export function decodeError(error: unknown): CanonicalError {
 export function decodeFailure(status: string, error: unknown): CanonicalError {
   if (isObject(error) || typeof error === 'string') return decodeError(error);
   if (status === 'cancelled') return ownError('response_failed', 'CANCELLED', 'the response was cancelled');
-  return ownError('response_failed', 'UPSTREAM_ERROR', 'the response failed; the server did not say why');
+  return ownError('response_failed', 'UPSTREAM_ERROR', 'the response failed without an error message');
 }
 
 /** Marks an error as reported by the server, not caused by an early end of the stream. */
@@ -230,7 +230,7 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
  */
 export function encodeFinalUsage(usage: CanonicalUsage | undefined, context: CodecContext): JsonObject {
   if (usage) return encodeUsage(usage);
-  const message = 'the upstream told no usage; where OpenAI Responses needs one, zeros stand for it';
+  const message = 'the upstream sent no usage, which OpenAI Responses requires; sent as zeros';
   noteApproximated(context, { path: '/usage', feature: 'usage', message });
   return encodeUsage({ input_tokens: 0, output_tokens: 0 });
 }

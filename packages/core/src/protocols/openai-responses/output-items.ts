@@ -33,11 +33,16 @@ export class ItemList {
       noteDropped(this.#context, {
         path: '/content',
         feature: 'citations',
-        message: `a ${kind} citation is no annotation of OpenAI Responses`,
+        message: `${kind} citations are not supported by OpenAI Responses; dropped`,
       }),
     quote: () =>
-      noteApproximated(this.#context, { path: '/content', feature: 'citations', message: 'what a citation quotes is not told' }),
-    logprobs: () => dropLogprobs('/content', 'a refusal of OpenAI Responses has no log probabilities', this.#context),
+      noteApproximated(this.#context, {
+        path: '/content',
+        feature: 'citations',
+        message: 'the quoted text of a citation is not supported by OpenAI Responses; dropped',
+      }),
+    logprobs: () =>
+      dropLogprobs('/content', 'log probabilities of a refusal are not supported by OpenAI Responses; dropped', this.#context),
   };
 
   reasoning(wanted: unknown, fields: JsonObject): ReasoningItem {
@@ -65,7 +70,7 @@ export class ItemList {
   callId({ id }: ToolUseBlock, kind: string): string {
     const given = this.#ids.call(id, kind);
     if (given === id) return id;
-    const message = `a second call had the id ${id}; it is called ${given}`;
+    const message = `tool call id ${id} is used twice; the second is sent as ${given}`;
     this.#context.note({ code: 'RENAMED', path: '/content', feature: 'content.tool_use.id', message });
     return given;
   }
@@ -150,7 +155,7 @@ export class CallsEncoder {
       noteApproximated(this.#context, {
         path: `/content/${at}`,
         feature: 'content.signature',
-        message: 'the signature came after its call had been passed on, and is lost',
+        message: 'the signature arrived after its tool call was sent; dropped',
       });
   }
 
@@ -216,7 +221,7 @@ export class CallsEncoder {
       noteApproximated(this.#context, {
         path: '/content',
         feature: 'content.tool_use.name',
-        message: `the name of a call was ${name} when it was sent, and is ${final.name}`,
+        message: `tool name "${name}" changed to "${final.name}" after it was sent`,
       });
     Object.assign(item.json, readCallFields(final), { id, call_id, type, name: final.name });
   }

@@ -234,7 +234,7 @@ class InputReader {
       for (const [block, place] of blocks)
         this.#addBlock(this.#sign(block), place, listItemPaths(toPointer(place), toPointer(param)));
       if (blocks.length === 0) {
-        const message = 'a message without content is not accepted; dropped';
+        const message = 'a message without content is not accepted by the target; dropped';
         noteRepaired(this.#scope.context, { path: toPointer(param), feature: 'messages.empty', message });
       }
       return;
@@ -301,7 +301,7 @@ class InputReader {
     const named = textOrEmpty(optional(item['call_id'], `${param}.call_id`, expectText));
     const id = named || oldest || deriveId('call_', param);
     if (!named) {
-      const message = `the output names no call; it is taken for that of ${id}`;
+      const message = `the tool output has no call_id; matched to ${id}`;
       noteRepaired(this.#scope.context, { path: toPointer(`${param}.call_id`), feature: 'messages.tool_use.id', message });
     }
     this.#openCalls.delete(id);
@@ -488,7 +488,7 @@ function callId(item: JsonObject, name: string, param: string, context: CodecCon
   const given = optional(item['call_id'], `${param}.call_id`, expectText);
   if (given) return given;
   const derived = textOrEmpty(item['id']) || deriveId('call_', param, name);
-  const message = `a call without a call_id is called ${derived}`;
+  const message = `a tool call has no call_id; sent as ${derived}`;
   noteRepaired(context, { path: toPointer(`${param}.call_id`), feature: 'messages.tool_use.id', message });
   return derived;
 }
@@ -503,7 +503,7 @@ function decodeArguments(value: unknown, param: string, context: CodecContext): 
   if (isStrict(context, 'tool_use.arguments'))
     throw new CodecError({
       code: 'TOOL_CALL_PARSE_ERROR',
-      message: `${param}: must be the text of a JSON object`,
+      message: `${param}: must be a string that contains a JSON object`,
       http_status: 400,
       param,
     });

@@ -168,7 +168,11 @@ function encodeToolFields(request: CanonicalRequest, kept: JsonObject, isOwn: bo
   const { tools = [], tool_choice: choice, parallel_tool_use: parallel } = request;
   const hasTools = tools.length > 0 || isOwn;
   if (choice && !hasTools && (choice.type === 'any' || choice.type === 'tool'))
-    noteDropped(context, { path: '/tool_choice', feature: 'tool_choice', message: 'there are no tools to choose from' });
+    noteDropped(context, {
+      path: '/tool_choice',
+      feature: 'tool_choice',
+      message: 'tool_choice without tools is rejected by the target; dropped',
+    });
   return {
     ...(tools.length > 0 && { tools: encodeTools(tools, isOwn) }),
     ...(choice && hasTools && { tool_choice: encodeToolChoice(choice, tools, kept['tool_choice']) }),
@@ -341,7 +345,11 @@ class TurnEncoder {
   /** Thinking of other protocols has no item here. */
   #addThinking(block: ThinkingBlock, path: string): void {
     if (!isOwnThinking(block)) {
-      noteDropped(this.#context, { path, feature: 'assistant.thinking', message: 'the thinking of an earlier turn is not sent' });
+      noteDropped(this.#context, {
+        path,
+        feature: 'assistant.thinking',
+        message: 'thinking of an earlier turn is not supported by the target; dropped',
+      });
       return;
     }
     const last = this.#thoughts.at(-1);
@@ -357,7 +365,7 @@ class TurnEncoder {
       noteDropped(this.#context, {
         path,
         feature: `assistant.${block.type}`,
-        message: `an assistant of OpenAI Responses cannot hold this ${block.type}`,
+        message: `this ${block.type} in an assistant message is not supported by OpenAI Responses; dropped`,
       });
   }
 
@@ -376,7 +384,7 @@ class TurnEncoder {
       noteDropped(this.#context, {
         path: this.#lastThought,
         feature: 'assistant.thinking',
-        message: 'reasoning of which nothing is left',
+        message: 'the reasoning item is empty after conversion; dropped',
       });
   }
 
@@ -393,7 +401,7 @@ class TurnEncoder {
         noteDropped(this.#context, {
           path: this.#lastThought,
           feature: 'assistant.thinking',
-          message: 'reasoning that led to nothing is not sent',
+          message: 'reasoning without the item that follows it is rejected by OpenAI Responses; dropped',
         });
     }
   }
@@ -500,7 +508,7 @@ function markError(output: string | JsonObject[], at: string, context: CodecCont
   noteApproximated(context, {
     path: at,
     feature: 'tool_result.is_error',
-    message: 'the error is told in the text of the output',
+    message: 'the error flag of a tool result is not supported by OpenAI Responses; sent as the prefix "Error:"',
   });
   return typeof output === 'string' ? `Error: ${output}` : [{ type: 'input_text', text: 'Error:' }, ...output];
 }
@@ -530,7 +538,7 @@ function encodePart(block: ContentBlock, at: string, context: CodecContext): Jso
       noteDropped(context, {
         path: at,
         feature: `messages.${block.type}`,
-        message: `a ${block.type} block cannot stand here in OpenAI Responses`,
+        message: `a ${block.type} block is not supported here by OpenAI Responses; dropped`,
       });
       return [];
     default:

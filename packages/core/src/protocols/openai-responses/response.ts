@@ -20,15 +20,13 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
   const { message, complete } = readWholeResponse([body], decodeStream(context));
   // A background response: the client must fetch it later.
   if (!complete)
-    throw new CodecError(
-      buildUpstreamError(`the response is ${nonBlank(body['status']) ?? 'without a status'}: it has not been finished`),
-    );
+    throw new CodecError(buildUpstreamError(`the response is not finished (status: ${nonBlank(body['status']) ?? 'none'})`));
   return message;
 }
 
 function readError(body: unknown): CanonicalError {
   const hasNoError = isObject(body) && !body['error'] && body['detail'] === undefined && body['message'] === undefined;
-  return hasNoError ? buildUpstreamError('the answer is no response') : decodeErrorBody(body);
+  return hasNoError ? buildUpstreamError('the body is not a response object') : decodeErrorBody(body);
 }
 
 /** Encodes a whole response with all fields that the official type requires; throws if it is a failure. */
@@ -36,7 +34,7 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
   const { content, stop_details: details, extensions, usage, error, choices } = response;
   const stop = resolveStopReason(response, details, error, context);
   if (choices && choices.length > 1)
-    noteDropped(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one answer; the first is sent' });
+    noteDropped(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one choice; the first is sent' });
   const envelope = encodeEnvelope(response, context);
   const output = new OutputEncoder(envelope.id, context);
   content.forEach((block, i) => {
@@ -66,7 +64,11 @@ interface End {
 /** Ends the items and returns how the response ends. A status of this protocol is kept if it means the same. */
 export function endOutput(output: OutputEncoder, { stop, details, kept }: End, context: CodecContext): Ending {
   if (stop === 'pause_turn')
-    noteApproximated(context, { path: '/stop_reason', feature: 'stop_reason', message: 'pause_turn is written as completed' });
+    noteApproximated(context, {
+      path: '/stop_reason',
+      feature: 'stop_reason',
+      message: 'stop reason pause_turn is not supported by OpenAI Responses; sent as completed',
+    });
   if (stop === 'refusal' && !output.hasRefusal && details?.explanation) output.refuse(details.explanation);
   const ending = encodeStop(stop, output.hasRefusal);
   output.finish(ending.status, listOrEmpty(kept['late_items']));

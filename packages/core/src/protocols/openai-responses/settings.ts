@@ -94,12 +94,12 @@ export function encodeParameters({ parameters }: CanonicalRequest, isSampling: b
     const value = parameters[name];
     if (value === undefined) continue;
     if (!SAMPLING.has(name) || isSampling) body[WIRE_NAMES[name]] = value;
-    else if (!isDefault(name, value)) dropParameter(name, `this model takes no ${name}`);
+    else if (!isDefault(name, value)) dropParameter(name, `${name} is not supported by this model; dropped`);
   }
   for (const name of UNSUPPORTED)
     if (parameters[name] !== undefined && !isDefault(name, parameters[name]))
-      dropParameter(name, `OpenAI Responses has no ${name.replaceAll('_', ' ')}`);
-  if (parameters.n !== undefined && parameters.n > 1) dropParameter('n', 'OpenAI Responses gives one answer');
+      dropParameter(name, `${name} is not supported by OpenAI Responses; dropped`);
+  if (parameters.n !== undefined && parameters.n > 1) dropParameter('n', 'OpenAI Responses supports one choice; n dropped');
   return body;
 }
 
@@ -229,14 +229,15 @@ function dropForeign(
   context: CodecContext,
 ): void {
   const dropOption = (feature: string, message: string): void => noteDropped(context, { path: `/${feature}`, feature, message });
-  if (tier === 'batch') dropOption('service_tier', 'OpenAI Responses has no service tier batch');
-  if (modalities?.some((word) => word !== 'text')) dropOption('modalities', 'OpenAI Responses answers in text');
-  if (audio) dropOption('audio_output', 'OpenAI Responses does not speak');
+  if (tier === 'batch') dropOption('service_tier', 'service tier "batch" is not supported by OpenAI Responses; dropped');
+  if (modalities?.some((word) => word !== 'text'))
+    dropOption('modalities', 'output other than text is not supported by OpenAI Responses; dropped');
+  if (audio) dropOption('audio_output', 'audio output is not supported by OpenAI Responses; dropped');
   if (state?.cached_content !== undefined)
     refuse(context, {
       path: '/state/cached_content',
       feature: 'state.cached_content',
-      message: 'cachedContent names content stored by another server; send the whole conversation instead',
+      message: 'cachedContent refers to content stored by another server; send the whole conversation instead',
     });
 }
 
@@ -327,7 +328,7 @@ const HINT = 'Respond in JSON.';
  */
 export function addJsonHint(input: JsonObject[], format: OutputFormat | undefined, context: CodecContext): JsonObject[] {
   if (format?.type !== 'json_object' || input.some((item) => /json/i.test(joinText(item)))) return input;
-  const message = 'nobody said the word JSON; a developer message does now';
+  const message = 'JSON mode requires the word "JSON" in an input item; inserted a developer message';
   context.note({ code: 'REPAIRED', path: '/output_format', feature: 'output_format.json_word', message });
   return [{ type: 'message', role: 'developer', content: [{ type: 'input_text', text: HINT }] }, ...input];
 }
@@ -381,7 +382,7 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: unkno
 function encodeNone(context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
   if (!allowed || allowed.includes('none')) return 'none';
-  dropThinkingField('type', 'this model cannot be told not to think', context);
+  dropThinkingField('type', 'thinking cannot be disabled for this model; dropped', context);
   return undefined;
 }
 
@@ -394,13 +395,18 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string |
   const wanted = thinking.effort ?? findEffort(thinking.budget_tokens);
   if (!wanted) return undefined;
   if (thinking.effort && thinking.budget_tokens !== undefined)
-    dropThinkingField('budget_tokens', 'the effort is sent, and no budget', context);
+    dropThinkingField('budget_tokens', 'this model accepts an effort instead of a thinking budget; budget dropped', context);
   const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
   if (effort === undefined)
-    dropThinkingField(thinking.effort ? 'effort' : 'budget_tokens', 'this model takes no effort', context);
+    dropThinkingField(thinking.effort ? 'effort' : 'budget_tokens', 'effort is not supported by this model; dropped', context);
   else if (!thinking.effort)
-    noteEffort('budget_tokens', `a budget of ${thinking.budget_tokens} tokens is sent as the effort "${effort}"`, context);
-  else if (effort !== wanted) noteEffort('effort', `the effort "${wanted}" is sent as "${effort}"`, context);
+    noteEffort(
+      'budget_tokens',
+      `a thinking budget is not supported by this model; ${thinking.budget_tokens} tokens sent as effort "${effort}"`,
+      context,
+    );
+  else if (effort !== wanted)
+    noteEffort('effort', `effort "${wanted}" is not supported by this model; sent as "${effort}"`, context);
   return effort;
 }
 
@@ -409,6 +415,7 @@ const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecC
 
 /** The API never shows the full chain of thought; a summary is closest. */
 function encodeSummary({ summary, display }: ThinkingConfig, context: CodecContext): string | undefined {
-  if (display === 'full' && !summary) noteEffort('display', 'thinking is shown as a summary', context);
+  if (display === 'full' && !summary)
+    noteEffort('display', 'full thinking is not available from the target; a summary is requested', context);
   return summary ?? (display === 'summarized' || display === 'full' ? 'auto' : undefined);
 }

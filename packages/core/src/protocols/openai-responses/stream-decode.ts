@@ -85,7 +85,7 @@ class ResponsesMachine implements PayloadMachine {
     const status = nonBlank(response['status']) ?? 'completed';
     this.#start(response);
     this.#items.readOutput(response['output'], true);
-    if (status === 'queued' || status === 'in_progress') this.#truncate(`the response is ${status}: it has not been finished`);
+    if (status === 'queued' || status === 'in_progress') this.#truncate(`the response is not finished (status: ${status})`);
     else this.#finish(response, status);
   }
 
@@ -106,7 +106,7 @@ class ResponsesMachine implements PayloadMachine {
     if (!isStandard)
       this.#report(
         'responses/unknown-event',
-        typeof type === 'string' ? `The standard has no event ${type.slice(0, 60)}` : undefined,
+        typeof type === 'string' ? `Event type ${type.slice(0, 60)} is not part of the protocol` : undefined,
       );
     if (typeof sequence !== 'number') return;
     if (sequence <= this.#sequence) this.#report('responses/sequence-number');

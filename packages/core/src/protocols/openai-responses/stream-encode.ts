@@ -56,7 +56,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     if (!(error instanceof RangeError)) throw error;
     this.#output = undefined;
     this.#usage = undefined;
-    this.#fail({ code: 'PAYLOAD_TOO_LARGE', message: 'the answer is nested too deeply to be written' });
+    this.#fail({ code: 'PAYLOAD_TOO_LARGE', message: 'the response is nested too deeply to be encoded' });
   }
 
   #take(): Iterable<SseFrame> {
@@ -103,7 +103,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       noteDropped(this.#context, {
         path: '/choices',
         feature: 'choices',
-        message: 'OpenAI Responses has one answer; the first is sent',
+        message: 'OpenAI Responses has one choice; the first is sent',
       });
     this.#hasOtherChoices = true;
     return true;
@@ -155,7 +155,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
 
   #stop(): void {
     if (!this.#ending) {
-      this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without saying why' });
+      this.#fail({ code: 'STREAM_TRUNCATED', message: 'the stream ended without a terminal event' });
       return;
     }
     const type = this.#ending['status'] === 'incomplete' ? 'response.incomplete' : 'response.completed';
