@@ -65,10 +65,10 @@ function words(error: unknown): string {
 /** What is wrong with what a client heard; undefined when nothing is. */
 function effectOf(heard: Heard, { text, tool_calls: calls, complete, error }: Assembled): string | undefined {
   if (error) return 'does not see the error';
-  if (!complete) return 'takes a cut answer for a whole one';
+  if (!complete) return 'treats a truncated response as complete';
   // Half a character that stayed alone is none to us.
-  if (heard.text.toWellFormed() !== text) return heard.text.length < text.length ? 'loses text' : 'reads text that was not said';
-  if (heard.calls.length !== calls.length) return heard.calls.length < calls.length ? 'loses a call' : 'sees a call too many';
+  if (heard.text.toWellFormed() !== text) return heard.text.length < text.length ? 'loses text' : 'reads text that was not sent';
+  if (heard.calls.length !== calls.length) return heard.calls.length < calls.length ? 'loses a call' : 'reads an extra call';
   const hasName = (name: string, at: number): boolean => heard.calls[at]?.name === name;
   if (!calls.every(({ name }, at) => hasName(name, at))) return 'reads another tool name';
   const isSame = calls.every(({ arguments: args }, at) => isDeepStrictEqual(heard.calls[at]?.input, parsed(args)));

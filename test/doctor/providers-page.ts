@@ -56,11 +56,11 @@ export function renderProviders(scanned: readonly Scanned[]): string {
     '<!-- Written by a test: npm run docs -->',
     '# What providers do',
     '',
-    `${scanned.length} recorded streams of ${new Set(scanned.map(({ provider }) => provider)).size} providers, as \`sluice doctor\` sees them; ${clean} have no departure. The recordings were made and published by others, over years:`,
-    'a provider may have changed since, and a small number of streams says little. What the recorder changed (framing that was rebuilt, ids that were replaced) is left out.',
+    `${scanned.length} recorded streams of ${new Set(scanned.map(({ provider }) => provider)).size} providers, examined by \`sluice doctor\`; ${clean} have no departure. Third parties made and published the recordings over several years:`,
+    'a provider may have changed since, and a few streams prove little. Changes made by the recorder (rebuilt framing, replaced ids) are excluded.',
     '',
-    '**bold**: official clients break on it; plain: some clients do; _slanted_: worth knowing. A number says in how many of the streams; without one, in all of them.',
-    'Habits are no departures: where reasoning stands, comments as keep-alives.',
+    '**bold**: official clients fail; plain: some clients fail; _italic_: worth knowing. A number is the number of streams that show it; without a number, all of them do.',
+    'Habits are not departures, for example the field of the reasoning, or comments as keep-alives.',
     ...PROTOCOLS.flatMap((protocol) => ['', `## ${protocol}`, '', ...table(scanned.filter((one) => one.protocol === protocol))]),
   ].join('\n')}\n`;
 }

@@ -70,13 +70,13 @@ const MOST = 2400;
 
 function showExample(rule: RuleId): string[] {
   const example = exampleOf(rule);
-  if (!example) return ['No stream of ours shows it: it is damage on the way, of which the bytes are tested.'];
+  if (!example) return ['No recorded stream shows it: it is damage in transit, which is tested at the byte level.'];
   const { findings } = examine([bytesOf(example.text)], { protocol: CODECS[example.protocol] });
   const offset = findings.find((finding) => finding.rule === rule)?.offset ?? 0;
   const isCut = example.text.length > MOST;
   const shown = isCut ? `${example.text.slice(0, MOST)}…` : example.text;
   return [
-    `From ${example.source}; the departure is at byte ${offset}.${isCut ? ' The beginning of it:' : ''}`,
+    `From ${example.source}; the departure is at byte ${offset}.${isCut ? ' Its beginning:' : ''}`,
     '',
     '```text',
     // What a page could not show stands as an escape.
@@ -120,9 +120,9 @@ export function renderRule(rule: RuleId, scanned: readonly Scanned[]): string {
     '## What Sluice does',
     remedy,
     '',
-    '## Who breaks on it',
+    '## Clients that fail',
     ...(breaks.length === 0
-      ? ['No client is known to, of those that were tried.']
+      ? ['None of the tested clients.']
       : [
           '| client | what it does |',
           '|---|---|',
@@ -132,8 +132,8 @@ export function renderRule(rule: RuleId, scanned: readonly Scanned[]): string {
     '## An example',
     ...showExample(rule),
     '',
-    '## Who does it',
-    ...(providers.length === 0 && recorded.length === 0 ? ['Nobody that is known.'] : []),
+    '## Providers',
+    ...(providers.length === 0 && recorded.length === 0 ? ['No known provider.'] : []),
     ...(providers.length > 0 ? [`Reported: ${providers.join(', ')}.`] : []),
     ...(recorded.length > 0 ? ['', 'Recorded:', ...recorded.map((line) => `- ${line}`)] : []),
     ...(links.length > 0 ? ['', '## Public reports', ...links.map((link) => `- <${link}>`)] : []),
@@ -150,8 +150,8 @@ export function renderIndex(): string {
     '<!-- Written by a test: npm run docs -->',
     '# Rules',
     '',
-    'Every departure from the standards that Sluice can name. **error**: official clients break on it or lose data; **warning**: some clients do; **info**: allowed, or harmless, but worth knowing.',
-    '[docs/doctor.md](../doctor.md) says how to find them in a stream.',
+    'Every departure from the standards that Sluice detects. **error**: official clients fail or lose data; **warning**: some clients do; **info**: allowed or harmless, but worth knowing.',
+    '[docs/doctor.md](../doctor.md) shows how to find them in a stream.',
     '',
     '| rule | severity | |',
     '|---|---|---|',

@@ -9,7 +9,7 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     '@anthropic-ai/sdk 1.8': 'throws: Cannot read properties of undefined (reading "type")',
   },
   'anthropic/block-start-repeated': {
-    '@anthropic-ai/sdk 1.8': 'sees a call too many',
+    '@anthropic-ai/sdk 1.8': 'reads an extra call',
   },
   'anthropic/delta-of-another-kind': {
     '@anthropic-ai/sdk 1.8': 'loses text',
@@ -42,7 +42,7 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     '@anthropic-ai/sdk 1.8': 'throws: stream ended without producing a Message with role=assistant',
   },
   'anthropic/start-text-repeated': {
-    '@anthropic-ai/sdk 1.8': 'reads text that was not said',
+    '@anthropic-ai/sdk 1.8': 'reads text that was not sent',
   },
   'anthropic/tool-name-missing': {
     '@anthropic-ai/sdk 1.8': 'reads another tool name',
@@ -59,8 +59,8 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     'openai 7.53': 'throws: chunk.choices is not iterable',
   },
   'chat/content-parts': {
-    'openai 6.49': 'reads text that was not said',
-    'openai 7.53': 'reads text that was not said',
+    'openai 6.49': 'reads text that was not sent',
+    'openai 7.53': 'reads text that was not sent',
   },
   'chat/ended-early': {
     'openai 6.49': 'throws: missing finish_reason for choice 0',
@@ -145,16 +145,16 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     '@google/genai 2.32': 'throws: Unexpected token "D", "[DONE]" is not valid JSON',
   },
   'gemini/finish-missing': {
-    '@google/genai 1.52': 'takes a cut answer for a whole one',
-    '@google/genai 2.32': 'takes a cut answer for a whole one',
+    '@google/genai 1.52': 'treats a truncated response as complete',
+    '@google/genai 2.32': 'treats a truncated response as complete',
   },
   'gemini/malformed-part': {
     '@google/genai 1.52': 'throws: Cannot read properties of null (reading "thought")',
     '@google/genai 2.32': 'throws: Cannot read properties of null (reading "thought")',
   },
   'gemini/nameless-call': {
-    '@google/genai 1.52': 'sees a call too many',
-    '@google/genai 2.32': 'sees a call too many',
+    '@google/genai 1.52': 'reads an extra call',
+    '@google/genai 2.32': 'reads an extra call',
   },
   'gemini/response-wrapper': {
     '@google/genai 1.52': 'loses text',
@@ -165,8 +165,8 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     '@google/genai 2.32': 'loses a call',
   },
   'gemini/stray-call-end': {
-    '@google/genai 1.52': 'sees a call too many',
-    '@google/genai 2.32': 'sees a call too many',
+    '@google/genai 1.52': 'reads an extra call',
+    '@google/genai 2.32': 'reads an extra call',
   },
   'responses/call-id-missing': {
     'openai 7.53 (responses)': 'throws: expected a non-empty output item call_id for response.output_item.added',
@@ -215,8 +215,8 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     'openai 7.53 (responses)': 'throws: missing content at index 0',
   },
   'responses/terminal-missing': {
-    'openai 6.49 (responses)': 'takes a cut answer for a whole one',
-    'openai 7.53 (responses)': 'takes a cut answer for a whole one',
+    'openai 6.49 (responses)': 'treats a truncated response as complete',
+    'openai 7.53 (responses)': 'treats a truncated response as complete',
   },
   'responses/type-missing': {
     'openai 6.49 (responses)': 'throws: When snapshot hasn’t been set yet, expected "response.created" event, got undefined',
