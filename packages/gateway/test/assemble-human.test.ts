@@ -33,12 +33,12 @@ const ROWS: Row[] = [
   },
   { name: 'TERM=dumb', stream: streams.chat('hi'), world: { ...TERMINAL, env: { TERM: 'dumb' } }, lacks: [ESC] },
   {
-    name: 'a call with its arguments spread',
+    name: 'a call with its arguments on several lines',
     stream: streams.chatCall('{"city":"Oslo","at":[1,{}]}'),
     contains: ['  get_weather(call_1)\n    {\n      "city": "Oslo",\n      "at": [\n        1,\n        {}\n      ]\n    }\n'],
   },
   {
-    name: 'digits that a number cannot hold',
+    name: 'numbers beyond the safe range keep their digits',
     stream: streams.chatCall('{"id":12345678901234567890}'),
     contains: ['12345678901234567890'],
   },
@@ -48,15 +48,15 @@ const ROWS: Row[] = [
     contains: ['cut: do not run', '\n    {"city": "Os\n'],
   },
   {
-    name: 'the word of the wire, where it differs',
+    name: 'the wire value is shown where it differs',
     stream: streams.chatCall('{}', 'stop'),
     contains: ['tool_calls (the wire said "stop")'],
   },
-  { name: 'the word of the wire, where it does not', stream: streams.chat('x'), contains: [/^finish +stop$/m] },
+  { name: 'the wire value is hidden where it is the same', stream: streams.chat('x'), contains: [/^finish +stop$/m] },
   { name: 'usage', stream: streams.anthropic('x'), contains: [/^usage +input 3 · output 5/m] },
   { name: 'an early end', stream: streams.cutChat('so far'), contains: ['so far', 'none: the stream ended early'] },
   {
-    name: 'an error and what it means',
+    name: 'an error with its explanation',
     stream: streams.chatError('slow down'),
     contains: ['rate_limit_exceeded: slow down', 'wait, then retry'],
   },
@@ -77,7 +77,7 @@ const ROWS: Row[] = [
     contains: ['\nreasoning\nhm\n\ntext\nyes\n'],
     lacks: ['<think>'],
   },
-  { name: 'tags stay unless asked', stream: streams.chat('<think>hm</think>yes'), contains: ['<think>hm</think>yes'] },
+  { name: 'think tags are kept by default', stream: streams.chat('<think>hm</think>yes'), contains: ['<think>hm</think>yes'] },
   {
     name: 'control characters in the text',
     stream: streams.chat('a\u001b[2Jb\u009bc\u0007\u007f\u202e\r\nd\te\rf'),
@@ -101,14 +101,14 @@ const ROWS: Row[] = [
   },
 ];
 
-describe('assemble for people', () => {
+describe('assemble, human-readable output', () => {
   test.each(ROWS)('$name', async ({ argv = [], stream, world, contains = [], lacks = [] }) => {
     const { stdout } = await run(['assemble', ...argv, 'a'], { ...world, files: { a: stream } });
     for (const piece of contains) expect(stdout).toMatch(piece);
     for (const piece of lacks) expect(stdout).not.toMatch(piece);
   });
 
-  test.each([40, 60, 80, 200])('nothing but the words of the model is wider than %i columns', async (columns) => {
+  test.each([40, 60, 80, 200])('only model text is wider than %i columns', async (columns) => {
     const world: World = {
       terminals: ['stdout'],
       columns,
@@ -125,14 +125,14 @@ describe('assemble for people', () => {
     expect(stderr).toContain('sluice: x\\u001b[2J\\ny: ENOENT');
   });
 
-  test('on a terminal a failure is told once', async () => {
+  test('on a terminal a failure is reported once', async () => {
     const { code, stdout, stderr } = await run(['assemble', 'gone'], TERMINAL);
     expect(code).toBe(1);
     expect(stdout).toContain('ENOENT: no such file');
     expect(stderr).toBe('');
   });
 
-  test('a full disk is no bug of ours', async () => {
+  test('a full disk is reported as an I/O error', async () => {
     const { code, stderr } = await run(['assemble', 'a'], {
       files: { a: streams.chat('1') },
       stdoutError: systemError('ENOSPC'),

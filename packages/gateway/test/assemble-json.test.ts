@@ -27,19 +27,19 @@ const ROWS: Row[] = [
     lines: [{ file: 'a', protocol: 'openai-chat', id: 'chatcmpl-1', model: 'm-1', text: 'hi', ...GOOD }],
   },
   {
-    name: 'anthropic, told from the bytes',
+    name: 'anthropic, detected from the bytes',
     world: { files: { a: streams.anthropic('hi') } },
     code: 0,
     lines: [{ protocol: 'anthropic-messages', id: 'msg_1', text: 'hi', ...GOOD }],
   },
   {
-    name: 'responses, told from the bytes',
+    name: 'responses, detected from the bytes',
     world: { files: { a: streams.responses('hi') } },
     code: 0,
     lines: [{ protocol: 'openai-responses', id: 'resp_1', text: 'hi', ...GOOD }],
   },
   {
-    name: 'gemini, told from the bytes',
+    name: 'gemini, detected from the bytes',
     world: { files: { a: streams.gemini('hi') } },
     code: 0,
     lines: [{ protocol: 'gemini', text: 'hi', ...GOOD }],
@@ -112,7 +112,7 @@ const ROWS: Row[] = [
     stderr: ['permission denied'],
   },
   {
-    name: 'an error nobody listed',
+    name: 'an error without a known code',
     world: { files: { a: systemError('ESTALE') } },
     code: 1,
     lines: [{ error: { code: 'ESTALE', canonical: 'INTERNAL', message: expect.stringContaining('ESTALE: made up') } }],
@@ -169,7 +169,7 @@ const ROWS: Row[] = [
     lines: [{ text: 'so far', complete: false, error: { code: 'EIO' } }],
   },
   {
-    name: 'cut arguments are named, and no failure',
+    name: 'truncated arguments are listed and do not fail the command',
     world: { files: { a: streams.chatCall('{"city": "Os', 'length') } },
     code: 0,
     lines: [{ invalid_arguments: [0], tool_calls: [{ arguments: '{"city": "Os' }], finish_reason: 'length' }],
@@ -219,14 +219,14 @@ describe('assemble --json', () => {
     if (code === 0) expect(outcome.stderr).toBe('');
   });
 
-  test('the fields stand in the order of the contract', async () => {
+  test('the fields have the documented order', async () => {
     const [line] = jsonLines(await run(['assemble', '--json', 'a'], { files: { a: streams.chat('hi') } }));
     const contract =
       'file protocol id model role text reasoning refusal tool_calls finish_reason wire_finish_reason usage wire_usage complete invalid_arguments error extras diagnostics notes message completion';
     expect(Object.keys(line ?? {}).join(' ')).toBe(contract);
   });
 
-  test('nothing on stdout that a terminal obeys or that ends a line, and the value is the same', async () => {
+  test('stdout has no control characters or line breaks, and the value is unchanged', async () => {
     const text = 'a\u001b[2J\u009b31m\u007f\u2028\u2029\u0085\u202eb\r\n\tc';
     const outcome = await run(['assemble', '--json', 'a'], { files: { a: streams.chat(text) } });
     expect(unsafeCharacters(outcome)).toEqual([]);

@@ -46,7 +46,7 @@ describe.skipIf(!isBuilt)('the real command', () => {
     expect(stderr).toContain('3 of 4 inputs failed');
   });
 
-  test('a reader that goes away is no failure', async () => {
+  test('a closed stdout pipe is not a failure', async () => {
     const child = spawn(process.execPath, [bin, 'assemble', '--json', ...Array<string>(500).fill(demo)], { cwd: root });
     let stderr = '';
     child.stderr.on('data', (data) => (stderr += String(data)));
@@ -55,7 +55,7 @@ describe.skipIf(!isBuilt)('the real command', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  test('a closed stderr stops nothing', async () => {
+  test('a closed stderr does not stop the command', async () => {
     const child = spawn(process.execPath, [bin, 'assemble', '--json', 'gone', demo], { cwd: root });
     child.stderr.destroy();
     let stdout = '';

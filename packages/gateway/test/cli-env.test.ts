@@ -9,27 +9,27 @@ const IDS = Object.keys(CLIENTS);
 const ODD = ['--key', `k'"$(x)\\`, '--model', `a/b'c"d`];
 
 describe('sluice env', () => {
-  test.each(IDS)('%s: says where the gateway is, and the key', async (id) => {
+  test.each(IDS)('%s: prints the gateway URL and the key', async (id) => {
     const { code, stdout, stderr } = await run(['env', id, '--url', 'http://10.1.2.3:99', '--key', 'the-key']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('http://10.1.2.3:99');
     expect(stdout).toContain('the-key');
   });
 
-  test.each(IDS)('%s: names the model that is asked for, wherever it can be named', async (id) => {
+  test.each(IDS)('%s: sets the requested model where the client supports it', async (id) => {
     const isElsewhere = ['openai', 'anthropic', 'google', 'agents'].includes(id); // the program says it
     const { stdout } = await run(['env', id, '--model', 'groq/llama']);
     expect(stdout.includes('groq/llama')).toBe(!isElsewhere);
   });
 
-  test.each(IDS)('%s: --json is one line of data', async (id) => {
+  test.each(IDS)('%s: --json prints one line of JSON', async (id) => {
     const outcome = await run(['env', id, '--json']);
     const [line = {}, ...rest] = jsonLines(outcome);
     expect(rest).toEqual([]);
     expect(line).toMatchObject({ client: id, url: 'http://127.0.0.1:4141', key: 'any' });
   });
 
-  test.each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: a shell takes it, whatever is in it', async (id) => {
+  test.each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: the output is safe for a shell with any values', async (id) => {
     const { stdout } = await run(['env', id, ...ODD]);
     const [data] = jsonLines(await run(['env', id, ...ODD, '--json']));
     const wanted = data?.['env'] as Record<string, string>;
@@ -39,7 +39,7 @@ describe('sluice env', () => {
     for (const [name, value] of Object.entries(wanted)) expect(shown).toContain(`${name}=${value}`);
   });
 
-  test.each(['pi', 'cline', 'continue'])('%s: its file can be read, whatever is in it', async (id) => {
+  test.each(['pi', 'cline', 'continue'])('%s: the settings file is valid with any values', async (id) => {
     const { stdout } = await run(['env', id, ...ODD, '--file']);
     const read = JSON.stringify(parse(stdout));
     for (const value of [ODD[1], ODD[3]]) expect(read).toContain(JSON.stringify(value).slice(1, -1));
@@ -50,18 +50,18 @@ describe('sluice env', () => {
     expect(stdout).toBe('export OPENAI_BASE_URL=http://127.0.0.1:4141/v1\nexport OPENAI_API_KEY=mine\n');
   });
 
-  test('Claude Code keeps its own model unless one is named', async () => {
+  test('Claude Code keeps its own model unless one is given', async () => {
     expect((await run(['env', 'claude'])).stdout).toBe(
       'unset ANTHROPIC_API_KEY\nexport ANTHROPIC_BASE_URL=http://127.0.0.1:4141\nexport ANTHROPIC_AUTH_TOKEN=any\n',
     );
   });
 
-  test('Codex is told in its file', async () => {
+  test('Codex gets its settings file', async () => {
     const { stdout } = await run(['env', 'codex', '--model', 'm']);
     expect(stdout).toContain('export SLUICE_KEY=any\n# ~/.codex/config.toml:\n#   model = "m"\n#   model_provider = "sluice"\n');
   });
 
-  test('Codex is told not to try WebSocket', async () => {
+  test('WebSocket is disabled for Codex', async () => {
     const { stdout } = await run(['env', 'codex']);
     expect(stdout).toMatch(/model_providers\.sluice = \{.* wire_api = "responses", supports_websockets = false \}/);
   });

@@ -40,7 +40,7 @@ async function started(argv: readonly string[], world: World = {}) {
 }
 
 describe('sluice run', () => {
-  test('starts a client that asks the gateway', async () => {
+  test('starts a client that uses the gateway', async () => {
     const env = { PATH: '/bin', ANTHROPIC_API_KEY: 'the real one' };
     const argv = ['run', 'claude', '--url', gateway.url, '--model', 'demo/x', '--', '-p', 'hi', '--help'];
     const { program, code, stderr } = await started(argv, { env });
@@ -58,7 +58,7 @@ describe('sluice run', () => {
     });
   });
 
-  test('passes the exit code on', async () => {
+  test('returns the exit code of the client', async () => {
     expect((await started(['run', 'gemini', '--url', gateway.url], { program: () => 42 })).code).toBe(42);
   });
 
@@ -67,7 +67,7 @@ describe('sluice run', () => {
     expect(program).toMatchObject({ command: 'node', args: ['a.js', '-x'], env: { OPENAI_BASE_URL: `${gateway.url}/v1` } });
   });
 
-  test('the arguments of a client stand before those of the user', async () => {
+  test('arguments of the client come before those of the user', async () => {
     const { program } = await started(['run', 'codex', '--url', gateway.url, '--', 'exec', 'hi']);
     expect(program?.args[0]).toBe('-c');
     expect(program?.args.slice(-2)).toEqual(['exec', 'hi']);
@@ -80,7 +80,7 @@ describe('sluice run', () => {
     ['continue', '/own/config.yaml', {}, ['--config', '/own/config.yaml']],
     ['gemini', '/own/.gemini/settings.json', { GEMINI_CLI_HOME: '/own' }, []],
     ['kimi', '/own/config.toml', { KIMI_CODE_HOME: '/own' }, []],
-  ])('%s gets a folder of its own', async (id, path, env, args) => {
+  ])('%s gets its own folder', async (id, path, env, args) => {
     const { program, files } = await started(['run', id, '--url', gateway.url]);
     expect(files[path]).toContain(id === 'gemini' ? 'gemini-api-key' : `${gateway.url}/v1`);
     expect(program).toMatchObject({ env, args });
@@ -103,12 +103,12 @@ describe('sluice run', () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  test('the gateway of a run shows its own key', async () => {
+  test('the gateway of a run requires its own key', async () => {
     const { program } = await started(['run', 'openai', '--config', EMPTY, '--', 'x'], { env: { SLUICE_KEYS: 'first,second' } });
     expect(program?.env['OPENAI_API_KEY']).toBe('first');
   });
 
-  describe('--url names a gateway that must be running', () => {
+  describe('--url requires a running gateway', () => {
     const servers: Server[] = [];
     afterAll(() => {
       for (const server of servers) server.close();
@@ -171,7 +171,7 @@ describe('sluice run', () => {
       expect(program?.env).toMatchObject(KEPT);
     });
 
-    test('the table of providers names what is removed', () => {
+    test('every key variable of the provider table is removed', () => {
       for (const name of ['OPENAI_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'AZURE_OPENAI_API_KEY', 'HF_TOKEN', 'GOOGLE_API_KEY'])
         expect(KEY_VARIABLES.has(name), name).toBe(true);
     });
@@ -262,13 +262,13 @@ describe('a real program', () => {
 
   test('its exit code', async () => expect(await node('process.exit(process.env.WORD === "w" ? 7 : 1)')).toBe(7));
   test('the signal that ended it', async () => expect(await node('process.kill(process.pid, "SIGKILL")')).toBe(137));
-  test('one that is not there', async () => {
+  test('a program that does not exist', async () => {
     await expect(runProgram({ command: 'no-such-program-here', args: [], env: process.env })).rejects.toMatchObject({
       code: 'ENOENT',
     });
   });
 
-  test('a folder is gone when it was used', async () => {
+  test('the temporary folder is removed after use', async () => {
     const path = await inTemporaryFolder(async (folder) => {
       expect(existsSync(folder)).toBe(true);
       return folder;
@@ -281,7 +281,7 @@ const bin = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
 const isBuilt = existsSync(fileURLToPath(new URL('../dist/cli/commands/run.js', import.meta.url)));
 
 describe.skipIf(!isBuilt)('the built command', () => {
-  test('without a command, the gateway starts, and says what to paste', async () => {
+  test('without a command, the gateway starts and prints its usage', async () => {
     const child = spawn(process.execPath, [bin, '--port', '0'], { env: { PATH: process.env['PATH'] }, cwd: FOLDER });
     let text = '';
     for await (const chunk of child.stdout) {
@@ -304,7 +304,7 @@ describe.skipIf(!isBuilt)('the built command', () => {
     expect(JSON.parse(text)).toMatchObject({ PATH: process.env['PATH'], LANG: 'C', OPENAI_API_KEY: 'gateway-key' });
   });
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('%s goes to the client, and its exit code is ours', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s is forwarded to the client, and its exit code is returned', async (signal) => {
     const script = `process.on('${signal}', () => process.exit(9)); console.log('up'); setInterval(() => {}, 1000)`;
     const argv = [bin, 'run', 'openai', '--config', EMPTY, '--', process.execPath, '-e', script];
     const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'ignore'], cwd: FOLDER });

@@ -7,7 +7,7 @@ describe('an address that cannot be listened on', () => {
   test.each([
     ['serve', ['serve', '--port']],
     ['replay', ['replay', 'examples/broken-stream.sse', '--port']],
-  ])('%s names the port that is in use', async (_, argv) => {
+  ])('%s reports the port that is in use', async (_, argv) => {
     const other = createServer();
     const port = await new Promise<number>((resolve) =>
       other.listen(0, '127.0.0.1', () => {
@@ -21,7 +21,7 @@ describe('an address that cannot be listened on', () => {
     expect(stderr).toContain(`port ${port} on 127.0.0.1 is already in use; choose another with --port`);
   });
 
-  test('serve names an address that this machine does not have', async () => {
+  test('serve reports an address that this machine does not have', async () => {
     const env = { SLUICE_KEYS: 'client-key-0123456789' };
     const { code, stderr } = await run(['serve', '--port', '0', '--host', '192.0.2.1'], { env });
     expect(code).toBe(2);

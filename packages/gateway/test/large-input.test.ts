@@ -21,7 +21,7 @@ function endlessLine(opening: string): { chunks: () => AsyncGenerator<Uint8Array
 
 describe('large inputs', () => {
   test.each(['data: {"choices":[{"delta":{"content":"', '{"choices":[{"message":{"content":"', 'aaa', 'data: a\ndata: '])(
-    '200 MB on one line after %j: an error, in bounded memory',
+    '200 MB on one line after %j is an error, in bounded memory',
     async (opening) => {
       const { chunks, peak } = endlessLine(opening);
       const before = process.memoryUsage();

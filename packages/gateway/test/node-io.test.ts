@@ -12,7 +12,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 describe('a file of --out', () => {
   const { createFile, makeDirectory } = createNodeIo();
 
-  test('is there when it is whole, in place of what was there', async () => {
+  test('replaces the previous file when it is complete', async () => {
     const path = join(folder, 'a');
     writeFileSync(path, 'before');
     const file = await createFile(path);
@@ -23,7 +23,7 @@ describe('a file of --out', () => {
     expect(readFileSync(path, 'utf8')).toBe('one two');
   });
 
-  test('can be read by its owner only, whatever was there before', async () => {
+  test('is readable by its owner only, also if it replaces another', async () => {
     const made = join(folder, 'made');
     await makeDirectory(made);
     expect(statSync(made).mode & 0o777).toBe(0o700);
@@ -37,7 +37,7 @@ describe('a file of --out', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('leaves nothing behind when it is given up', async () => {
+  test('leaves no file when it is abandoned', async () => {
     const deep = join(folder, 'b', 'c');
     await makeDirectory(deep);
     await makeDirectory(deep);
@@ -47,13 +47,13 @@ describe('a file of --out', () => {
     expect(readdirSync(deep)).toEqual([]);
   });
 
-  test('cannot be made where there is no directory', async () => {
+  test('fails if the directory does not exist', async () => {
     await expect(createFile(join(folder, 'gone', 'x'))).rejects.toMatchObject({ code: 'ENOENT' });
     expect(existsSync(join(folder, 'gone'))).toBe(false);
   });
 });
 
-test('a folder is listed with all that is in it, but for what is hidden', async () => {
+test('a folder is listed recursively without hidden files', async () => {
   const { listFolder, makeDirectory } = createNodeIo();
   const deep = join(folder, 'list', 'z');
   await makeDirectory(deep);

@@ -105,7 +105,7 @@ describe('suggestions', () => {
         }
   });
 
-  test('no more than 1,000 words are compared', () => {
+  test('at most 1,000 words are compared', () => {
     let taken = 0;
     function* names(): Iterable<string> {
       for (;;) yield `model-${taken++}`;

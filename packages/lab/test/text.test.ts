@@ -33,7 +33,7 @@ describe.each([...C0, ...CONTROLS].map((char) => ({ char, name: escapeOf(char) }
   });
 });
 
-test('ordinary text stays as it is', () => {
+test('ordinary text is unchanged', () => {
   const text = 'naïve 語 😀 שלום\u200d\n\tend';
   expect(printable(text)).toBe(text);
   expect(safeJson(JSON.stringify(text))).toBe(JSON.stringify(text));

@@ -136,7 +136,7 @@ const BAD: Bad[] = [
     says: ['2:10: limits.drain: must be a duration: 500ms, 5s, 2m, 1h'],
   },
   { name: 'a wrong size', text: 'limits: { event_bytes: 5s }', says: ['1:24: limits.event_bytes: must be a size: 64KiB, 32MiB'] },
-  { name: 'a time of nothing', text: 'limits: { drain: 0 }', says: ['1:18: limits.drain: must be greater than 0'] },
+  { name: 'a duration of zero', text: 'limits: { drain: 0 }', says: ['1:18: limits.drain: must be greater than 0'] },
   { name: 'a share above one', text: 'limits: { heap_shed: 85 }', says: ['1:22: limits.heap_shed: must be at most 1'] },
   { name: 'no streams', text: 'limits: { streams: 0 }', says: ['1:20: limits.streams: must be at least 1'] },
   { name: 'a half stream', text: 'limits: { streams: 1.5 }', says: ['1:20: limits.streams: must be an integer'] },
@@ -177,14 +177,14 @@ const BAD: Bad[] = [
     says: ['3:12: providers.api_key: must be a map of settings, or false'],
   },
   { name: 'no client keys', text: 'auth: { keys: [] }', says: ['1:15: auth.keys: must not be empty'] },
-  { name: 'client keys that are none', text: `auth: { keys: ${CANARY} }`, says: ['1:15: auth.keys: must be a list'] },
+  { name: 'client keys that are not strings', text: `auth: { keys: ${CANARY} }`, says: ['1:15: auth.keys: must be a list'] },
   {
     name: 'a header of the connection',
     text: `providers: { a: { headers: { Host: ${CANARY} } } }`,
     says: ['1:30: providers.a.headers.Host: is a connection header and cannot be set'],
   },
   {
-    name: 'a header that breaks out',
+    name: 'a header value with a line break',
     text: `providers: { a: { headers: { x-a: "a\\r\\nb: ${CANARY}" } } }`,
     says: ['1:35: providers.a.headers.x-a: must be one line of printable ASCII'],
   },
@@ -268,7 +268,7 @@ const BAD: Bad[] = [
   { name: 'JSON with a comma too few', text: '{\n  "listen": { "port": 1 }\n  "log": {}\n}', says: ['3:3: '] },
   // What can be told only when everything is known
   {
-    name: 'a provider nobody knows',
+    name: 'an unknown provider',
     text: 'providers:\n  grok: {}\n',
     says: ['2:3: providers.grok: is not a known provider; did you mean "groq"? (a custom provider needs protocol and base_url)'],
   },
@@ -278,12 +278,12 @@ const BAD: Bad[] = [
     says: ['1:14: providers.mine: is not a known provider (a custom provider needs base_url)'],
   },
   {
-    name: 'a likeness nobody knows',
+    name: 'extends with an unknown provider',
     text: 'providers: { mine: { extends: opnai } }',
     says: ['1:31: providers.mine.extends: is not a known provider; did you mean "openai"?'],
   },
   {
-    name: 'a protocol it does not speak',
+    name: 'a protocol without a known endpoint',
     text: 'providers: { groq: { protocol: gemini, api_key: x } }',
     says: ['1:32: providers.groq.protocol: groq has no known gemini endpoint; set base_url'],
   },
@@ -309,12 +309,12 @@ const BAD: Bad[] = [
     says: ['2:9: listen.host: 0.0.0.0 is reachable from other machines; set auth.keys or SLUICE_KEYS'],
   },
   {
-    name: 'open to who guesses',
+    name: 'a public address with short client keys',
     text: 'listen: { host: "::" }\nauth: { keys: [guessme] }',
     says: ['1:17: listen.host: :: is reachable from other machines; client keys must have at least 16 characters'],
   },
   {
-    name: 'models that lead nowhere',
+    name: 'models without a valid target',
     text: 'models:\n  a: b\n  b: [c, openai/x]\n  c: a\n  "d-*-*": openai/*\n  e: openai/*\n  f: gpt-5\n  g: groqq/x\n  h: openai/\n  i: fasst\n  fast: demo/x\n  self: self\n',
     says: [
       '4:6: models.c: is a cycle: a → b → c → a',
@@ -328,7 +328,7 @@ const BAD: Bad[] = [
     ],
   },
   {
-    name: 'a missing variable and a model that leads nowhere',
+    name: 'a missing variable and a model without a valid target',
     text: `providers: { openai: { api_key: \${NOPE} } }\nmodels: { a: nope/x }\n`,
     says: ['1:33: providers.openai.api_key: the environment variable NOPE is not set', '2:14: models.a: unknown provider "nope"'],
   },

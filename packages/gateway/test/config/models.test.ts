@@ -28,7 +28,7 @@ models:
   groq/renamed: openai/other
 `;
 
-describe('names of the file', () => {
+describe('model names of the file', () => {
   const state = stateOf({ yaml: YAML, env: ENV });
 
   test.each<[string, string[] | undefined]>([
@@ -73,10 +73,10 @@ describe('names of the file', () => {
     ['x'.repeat(100_000), undefined],
   ])('%.40s', (name, goals) => expect(answering(state, name)).toEqual(goals));
 
-  test('those to show', () =>
+  test('names for the model list', () =>
     expect(state.models).toEqual(['claude-haiku-4-5', 'fast', 'nested', 'deep', 'missing', 'groq/renamed']));
 
-  test('who is left out is told', () => {
+  test('skipped targets are reported', () => {
     expect(state.warnings.map(({ message, place }) => `${place?.line}: ${message}`)).toEqual([
       '18: mistral/x is skipped: provider "mistral" needs MISTRAL_API_KEY in the environment',
       '19: mistral/x is skipped: provider "mistral" needs MISTRAL_API_KEY in the environment',
@@ -91,7 +91,7 @@ describe('names of the file', () => {
     ['fasst', `no provider is configured for model "fasst"${KNOWN} (did you mean "fast"?)`],
     ['groqq/llama', `no provider is configured for model "groqq/llama"${KNOWN} (did you mean "groq/llama"?)`],
     ['x'.repeat(1000), `no provider is configured for model "${'x'.repeat(200)}"${KNOWN}`],
-  ])('why %.20s is not known', (name, why) => expect(explainUnknownModel(name, state)).toBe(why));
+  ])('the reason why %.20s is unknown', (name, why) => expect(explainUnknownModel(name, state)).toBe(why));
 });
 
 test('an unknown model is reported with at most ten known ones', () => {
@@ -107,7 +107,7 @@ test('without models of the file, the providers are listed', () => {
   expect(explainUnknownModel('other', state)).toBe('no provider is configured for model "other"; known: groq/MODEL');
 });
 
-test('what is switched off is left out', () => {
+test('disabled providers are skipped', () => {
   const state = stateOf({ yaml: 'providers: { groq: false }\nmodels: { a: [groq/x, openai/y] }', env: ENV });
   expect(answering(state, 'a')).toEqual(['openai/y']);
   expect(state.warnings[0]?.message).toBe('groq/x is skipped: provider "groq" is disabled');
@@ -122,7 +122,7 @@ describe('no file', () => {
     expect(answering(state, 'gpt-5')).toBeUndefined();
   });
 
-  test('no key: the demo answers for every name', () => {
+  test('no key: the demo model serves every name', () => {
     const state = stateOf({});
     for (const name of ['gpt-5', 'claude-haiku-4-5-20251001', 'models/x', 'openai/gpt-5'])
       expect(answering(state, name)).toEqual([`demo/${name}`]);
@@ -131,7 +131,7 @@ describe('no file', () => {
   });
 });
 
-describe('the language of the client', () => {
+describe('the protocol of the client', () => {
   test.each<[string, ProtocolId, string, string]>([
     ['official', 'openai-responses', 'openai/gpt-5', 'openai-responses/gpt-5'],
     ['official, by family', 'openai-responses', 'gpt-5', 'openai-responses/gpt-5'],
@@ -144,7 +144,7 @@ describe('the language of the client', () => {
     expect(answering(stateOf({ yaml, env: ENV }), name, client)).toEqual([goal]);
   });
 
-  test('not at another address: who is there may not speak it', () => {
+  test('not at another base URL, which may not support the protocol', () => {
     const state = stateOf({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' } });
     expect(answering(state, 'gpt-5', 'openai-responses')).toEqual(['openai/gpt-5']);
   });
@@ -198,7 +198,7 @@ describe('wildcards, any', () => {
     return winner && `demo/pattern${winner.i}`;
   }
 
-  test('the wildcard carries over what it stood for', () => {
+  test('the wildcard inserts the matched text', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', '-', '.', ':', '$', '&'), minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(word, word, word, (prefix, rest, head) => {

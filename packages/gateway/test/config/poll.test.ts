@@ -13,7 +13,7 @@ const watch = vi.hoisted(() =>
 
 vi.mock('node:fs', async (original) => ({ ...(await original<typeof import('node:fs')>()), watch }));
 
-test('where nothing can be watched the file is looked at', async () => {
+test('the file is polled where it cannot be watched', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-'));
   const file = join(folder, 'sluice.yaml');
   await writeFile(file, 'listen: { port: 1 }');

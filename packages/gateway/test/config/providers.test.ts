@@ -101,7 +101,7 @@ const ROWS: Row[] = [
     ],
   },
   {
-    name: 'two languages, one key',
+    name: 'two protocols, one key',
     env: { DEEPSEEK_API_KEY: 'k' },
     has: {
       deepseek: { url: 'https://api.deepseek.com/v1', repair: true, profile: 'deepseek' },
@@ -130,12 +130,12 @@ const ROWS: Row[] = [
     has: { ollama: { url: 'http://127.0.0.1:11434/v1', repair: true } },
   },
   {
-    name: 'such a server that would be us',
+    name: 'a local server at the address of the gateway',
     env: { VLLM_BASE_URL: 'localhost:4141' },
     has: {},
     warns: ['VLLM_BASE_URL points to the gateway itself'],
   },
-  { name: 'a key of GitHub is for other purposes', env: { GITHUB_TOKEN: 'k' }, has: {} },
+  { name: 'GITHUB_TOKEN is not used', env: { GITHUB_TOKEN: 'k' }, has: {} },
   {
     name: 'Azure with its v1 API',
     env: { AZURE_OPENAI_API_KEY: 'k', AZURE_OPENAI_ENDPOINT: 'https://res.openai.azure.com/' },
@@ -167,7 +167,7 @@ const ROWS: Row[] = [
   },
 
   {
-    name: 'a provider of one’s own',
+    name: 'a custom provider',
     yaml: 'providers: { mine: { protocol: gemini, base_url: https://gemini.example, auth: bearer } }',
     has: {
       mine: {
@@ -181,12 +181,12 @@ const ROWS: Row[] = [
     },
   },
   {
-    name: 'one that is like a known one',
+    name: 'a provider that extends a known one',
     yaml: 'providers: { fast: { extends: groq, api_key: "abc" } }',
     has: { fast: { url: 'https://api.groq.com/openai/v1', key: 'abc', from: 'file', profile: 'groq' } },
   },
   {
-    name: 'one like an official one, at its address',
+    name: 'a provider that extends an official one at its address',
     yaml: 'providers: { work: { extends: openai, api_key: "abc" } }',
     has: { work: { official: true, repair: false } },
   },
@@ -222,7 +222,7 @@ const ROWS: Row[] = [
     warns: [`OPENAI_API_KEY is not sent to this address; to allow it, set api_key: \${OPENAI_API_KEY}`],
   },
   {
-    name: 'unless the file says so',
+    name: 'unless the file sets it',
     yaml: `providers: { openai: { base_url: https://proxy.example/v1, api_key: \${OPENAI_API_KEY} } }`,
     env: { OPENAI_API_KEY: 'k' },
     has: { openai: { key: 'k', from: 'file' }, 'openai-responses': { key: 'k' } },
@@ -251,23 +251,23 @@ const ROWS: Row[] = [
     has: { groq: {} },
   },
   {
-    name: 'what the file says of a vendor holds for all its rows',
+    name: 'settings of a vendor apply to all its rows',
     yaml: 'providers: { openai: { api_key: "abc", idle_timeout: 9m } }',
     env: { OPENAI_API_KEY: 'k' },
     has: { openai: { key: 'abc' }, 'openai-responses': { key: 'abc', official: true } },
   },
   {
-    name: 'but not where a row stands elsewhere',
+    name: 'but not to a row with another base URL',
     yaml: 'providers: { deepseek: { base_url: https://proxy.example/v1, api_key: "abc" } }',
     has: { deepseek: { key: 'abc' } },
   },
   {
-    name: 'the row of the vendor that speaks the language',
+    name: 'the row of the vendor with the requested protocol',
     yaml: 'providers: { deepseek: { protocol: anthropic, api_key: "abc" } }',
     has: { deepseek: { url: 'https://api.deepseek.com/anthropic/v1', protocol: 'anthropic-messages' }, 'deepseek-anthropic': {} },
   },
   {
-    name: 'a path of one’s own',
+    name: 'a custom path',
     yaml: 'providers: { mine: { protocol: anthropic, base_url: https://x.example/api/, path: "" } }',
     has: { mine: { url: 'https://x.example/api/', path: '' } },
   },
@@ -302,12 +302,12 @@ describe('providers', () => {
   });
 });
 
-test('the demo is always there', () => {
+test('the demo provider is always available', () => {
   expect(stateOf({}).providerFor('demo')).toMatchObject({ id: 'demo', isDemo: true });
   expect(stateOf({}).providerFor('openai')).toBeUndefined();
 });
 
-test('settings reach core', () => {
+test('settings reach the core', () => {
   const yaml = `providers:
   mine:
     protocol: openai-chat
@@ -341,16 +341,19 @@ describe('client keys', () => {
     ['the file wins', 'auth: { keys: [a] }', { SLUICE_KEYS: 'b' }, ['a']],
   ])('%s', (_, yaml, env, keys) => expect(stateOf({ yaml, env }).keys.map((key) => key.reveal())).toEqual(keys));
 
-  test.each(['127.0.0.1', 'localhost', '::1'])('%s needs none', (host) =>
+  test.each(['127.0.0.1', 'localhost', '::1'])('%s needs no client key', (host) =>
     expect(stateOf({ listen: { host } }).listen.host).toBe(host),
   );
 
-  test.each(['0.0.0.0', '::', '192.168.1.5', 'example.com'])('%s does, also when the command line says it', (host) => {
-    expect(() => stateOf({ listen: { host } })).toThrow(`listen.host: ${host} is reachable from other machines`);
-    expect(() => stateOf({ listen: { host }, env: { SLUICE_KEYS: 'short' } })).toThrow('at least 16 characters');
-    expect(stateOf({ listen: { host }, env: { SLUICE_KEYS: 'long-enough-to-be-a-key' } }).listen.host).toBe(host);
-  });
+  test.each(['0.0.0.0', '::', '192.168.1.5', 'example.com'])(
+    '%s needs a client key, also when set on the command line',
+    (host) => {
+      expect(() => stateOf({ listen: { host } })).toThrow(`listen.host: ${host} is reachable from other machines`);
+      expect(() => stateOf({ listen: { host }, env: { SLUICE_KEYS: 'short' } })).toThrow('at least 16 characters');
+      expect(stateOf({ listen: { host }, env: { SLUICE_KEYS: 'long-enough-to-be-a-key' } }).listen.host).toBe(host);
+    },
+  );
 });
 
-test('the command line beats the file', () =>
+test('the command line overrides the file', () =>
   expect(stateOf({ yaml: 'listen: { port: 1 }', listen: { port: 2 } }).listen).toEqual({ host: '127.0.0.1', port: 2 }));

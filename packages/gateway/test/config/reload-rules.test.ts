@@ -203,7 +203,7 @@ describe('exposure is checked against the bound address', () => {
   });
 });
 
-describe('a file that is cut', () => {
+describe('a truncated file', () => {
   const WHOLE = `# The gateway.\n${port(1)}auth:\n  keys:\n    - client-key-0123456789\nproviders:
   first: { protocol: openai-chat, base_url: http://127.0.0.1:9/v1 }
   second:\n    protocol: openai-chat\n    base_url: http://127.0.0.1:9/v1\nmodels:\n  fast: first/a\n  slow: second/b\n`;

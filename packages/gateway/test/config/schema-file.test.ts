@@ -11,16 +11,16 @@ const schema = JSON.parse(schemaFile());
 
 describe('sluice.schema.json', () => {
   // After a change of the schema: npm run build && node scripts/write-schema.js
-  test('is what the schema in the code gives', () => expect(read('packages/gateway/sluice.schema.json')).toBe(schemaFile()));
+  test('matches the schema in the code', () => expect(read('packages/gateway/sluice.schema.json')).toBe(schemaFile()));
 
-  test('knows every limit, with its default', () => {
+  test('contains every limit with its default', () => {
     const { properties } = schema.properties.limits;
     expect(Object.keys(properties)).toEqual(Object.values(LIMITS).map(({ name }) => name));
     for (const { name, preset, about } of Object.values(LIMITS))
       expect(properties[name]).toMatchObject({ default: preset, description: about });
   });
 
-  test('knows every field of a profile', () => {
+  test('contains every field of a profile', () => {
     const provider = schema.properties.providers.additionalProperties.anyOf.find(
       (shape: { type: string }) => shape.type === 'object',
     );
@@ -30,7 +30,7 @@ describe('sluice.schema.json', () => {
     expect(provider.additionalProperties).toBe(false);
   });
 
-  test('takes a reference for a number', () => {
+  test('accepts a reference for a number', () => {
     expect(schema.properties.listen.properties.port.anyOf).toContainEqual({ $ref: '#/$defs/reference' });
     expect(`\${PORT}`).toMatch(new RegExp(schema.$defs.reference.pattern));
   });
@@ -39,11 +39,11 @@ describe('sluice.schema.json', () => {
 describe('docs/config.md', () => {
   const docs = read('docs/config.md');
 
-  test.each(Object.values(LIMITS))('tells of $name', ({ name, preset, about }) =>
+  test.each(Object.values(LIMITS))('documents $name', ({ name, preset, about }) =>
     expect(docs).toContain(`| \`${name}\` | ${preset} | ${about} |`),
   );
 
-  test.each(Object.keys(schema.properties).filter((name) => name !== '$schema'))('tells of %s', (name) =>
+  test.each(Object.keys(schema.properties).filter((name) => name !== '$schema'))('documents %s', (name) =>
     expect(docs).toContain(name),
   );
 });
@@ -51,17 +51,17 @@ describe('docs/config.md', () => {
 describe('examples/sluice.yaml', () => {
   const yaml = read('examples/sluice.yaml');
 
-  test('tells editors of the schema', () =>
+  test('references the schema for editors', () =>
     expect(yaml.split('\n')[0]).toBe('# yaml-language-server: $schema=../packages/gateway/sluice.schema.json'));
 
-  test('works as it is', () => {
+  test('is a valid configuration', () => {
     const state = stateOf({ yaml });
     expect(state.warnings).toEqual([]);
     expect(answering(state, 'claude-haiku-4-5')).toEqual(['local/qwen3-0.6b', 'ollama/qwen3:0.6b', 'demo/echo']);
     expect(answering(state, 'qwen3-coder')).toEqual(['ollama/qwen3-coder']);
   });
 
-  test('works with what is commented out, too', () => {
+  test('is valid with the commented lines enabled', () => {
     const all = yaml.replace(/^# (auth:| {2}keys:)/gm, '$1').replace('# api_key', 'api_key');
     const state = stateOf({ yaml: all, env: { SLUICE_CLIENT_KEY: 'client', LOCAL_KEY: 'local' } });
     expect(state.keys.map((key) => key.reveal())).toEqual(['client']);

@@ -20,7 +20,7 @@ describe('a secret', () => {
     ['structured clone', inspect(structuredClone({ ...secret }))],
   ])('is not in its %s', (_, text) => expect(text).not.toContain('c4nary'));
 
-  test('is what was put in', () => expect(secret.reveal()).toBe(VALUE));
+  test('returns its value', () => expect(secret.reveal()).toBe(VALUE));
 });
 
 const registry = new SecretRegistry();
@@ -39,7 +39,7 @@ describe('live secrets', () => {
     ['in base64, after one byte', Buffer.from(`a${VALUE}b`).toString('base64')],
     ['in base64, after two bytes', Buffer.from(`ab${VALUE}`).toString('base64')],
     ['in basic authorization', Buffer.from(`user:${VALUE}`).toString('base64')],
-  ])('are blacked out %s', (_, text) => {
+  ])('are redacted %s', (_, text) => {
     const clean = registry.redact(`before ${text} after`);
     expect(clean).toContain('***');
     expect(clean).toMatch(/^before .* after$/s);
@@ -49,7 +49,7 @@ describe('live secrets', () => {
     for (let at = 0; at + 8 <= VALUE.length; at++) expect(clean).not.toContain(VALUE.slice(at, at + 8));
   });
 
-  test('a placeholder blacks nothing out', () => expect(registry.redact('there are none')).toBe('there are none'));
+  test('a placeholder redacts nothing', () => expect(registry.redact('there are none')).toBe('there are none'));
 
   test('any value, in any text', () => {
     const value = fc.string({ minLength: 8, maxLength: 40, unit: 'binary' }).filter((text) => !/^\**$/.test(text));
@@ -63,7 +63,7 @@ describe('live secrets', () => {
     );
   });
 
-  test('one that begins another leaves no tail', () => {
+  test('a secret that is a prefix of another leaves no tail', () => {
     const two = new SecretRegistry();
     two.add(new Secret('abcdefgh'));
     two.add(new Secret('abcdefghijkl'));
@@ -71,7 +71,7 @@ describe('live secrets', () => {
   });
 });
 
-describe('what looks like a secret', () => {
+describe('texts that look like secrets', () => {
   test.each([
     ['sk-proj-abc123DEF456', '***'],
     ['key sk-ant-api03-abcdefgh_ijk.', 'key ***.'],
@@ -107,7 +107,7 @@ describe('what looks like a secret', () => {
   );
 });
 
-describe('what upstreams say', () => {
+describe('upstream texts', () => {
   const redact = createAddressRedact(createRedact(new SecretRegistry()));
 
   test.each([
@@ -115,7 +115,7 @@ describe('what upstreams say', () => {
     ['key ****wxyz is wrong', 'key *** is wrong'],
     ['******wxyz', '***'],
     ['a line: ***** and **bold**', 'a line: ***** and **bold**'],
-  ])('shows no half hidden key: %s', (text, clean) => expect(redact(text)).toBe(clean));
+  ])('shows no partly redacted key: %s', (text, clean) => expect(redact(text)).toBe(clean));
 
   test.each(['*', '***', 'a', 'a***', '-*', '10.', '127.0.0.1 ', 'fd00:', '[::', 'a.', 'a.local.', 'ip-1', 'http://a'])(
     'is redacted in linear time: a megabyte of %j',

@@ -56,6 +56,6 @@ test.each([
   [`\${KEY}x`, false],
   [`\${sk-live}`, false],
   ['key', false],
-])('%s is nothing but a reference: %s', (text, is) => expect(isReference(text)).toBe(is));
+])('%s is only a reference: %s', (text, is) => expect(isReference(text)).toBe(is));
 
 test('variables are own properties', () => expect(readEnv({}, 'constructor')).toBeUndefined());

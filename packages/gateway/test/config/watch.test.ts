@@ -93,7 +93,7 @@ test.each(EDITORS)('an editor that %s', async (_, edit) => {
   await vi.waitFor(() => expect(config.current.listen.port).toBe(3), { timeout: 5000 });
 });
 
-test('a volume of Kubernetes: a link to a link that is put in the place of another', async () => {
+test('a Kubernetes volume, a replaced symlink to a symlink, is reloaded', async () => {
   const place = async (name: string, number: number): Promise<void> => {
     await mkdir(join(folder, name));
     await writeFile(join(folder, name, 'sluice.yaml'), port(number));
@@ -115,7 +115,7 @@ test.each([
   ['open to the world', 'listen: { host: 0.0.0.0 }', 'is reachable from other machines'],
   ['emptied', '', 'has no settings'],
   ['not text', '\u0000\u0001', 'must be a map of settings'],
-])('a bad file (%s) is refused once, the old one stays, a good one ends it', async (_, bad, reason) => {
+])('an invalid file (%s) is rejected once, the old configuration stays, a valid file replaces it', async (_, bad, reason) => {
   const config = await open();
   const before = config.current;
   await writeFile(file, bad);
@@ -129,7 +129,7 @@ test.each([
   await vi.waitFor(() => expect(config.current.listen.port).toBe(2), { timeout: 5000 });
 });
 
-test('a file that is gone is told of, and what comes after it is taken', async () => {
+test('a missing file is reported, and its successor is loaded', async () => {
   const config = await open();
   await unlink(file);
   await vi.waitFor(() => expect(refusals).toHaveLength(1), { timeout: 5000 });
@@ -139,7 +139,7 @@ test('a file that is gone is told of, and what comes after it is taken', async (
   await vi.waitFor(() => expect(config.current.listen.port).toBe(2), { timeout: 5000 });
 });
 
-test('a bad file that becomes the old one again is told of as well', async () => {
+test('an invalid file that becomes valid again is reported', async () => {
   const config = await open();
   await writeFile(file, 'bad: 1');
   await vi.waitFor(() => expect(refusals).toHaveLength(1), { timeout: 5000 });
@@ -148,7 +148,7 @@ test('a bad file that becomes the old one again is told of as well', async () =>
   expect(config.current.listen.port).toBe(1);
 });
 
-test('nothing changes when nothing changed', async () => {
+test('an unchanged file triggers no reload', async () => {
   const config = await open();
   const before = config.current;
   await writeFile(file, port(1));
@@ -170,7 +170,7 @@ test('a folder in which other files keep changing does not prevent a reload', as
   );
 });
 
-test('reload reads at once, changed or not: for SIGHUP', async () => {
+test('reload (SIGHUP) reads the file at once, changed or not', async () => {
   const config = await open({ pollMs: 60_000, quietMs: 60_000 });
   const before = config.current;
   await config.reload();
@@ -185,7 +185,7 @@ test('reload reads at once, changed or not: for SIGHUP', async () => {
   expect(reloads).toHaveLength(2);
 });
 
-test('reloads do not overtake each other', async () => {
+test('reloads run one after another', async () => {
   const config = await open({ pollMs: 60_000, quietMs: 60_000 });
   await writeFile(file, port(2));
   const first = config.reload();
@@ -196,7 +196,7 @@ test('reloads do not overtake each other', async () => {
   expect(config.current).toBe(reloads[1]);
 });
 
-test('a callback that throws breaks nothing', async () => {
+test('a callback that throws does not stop the watcher', async () => {
   const config = await open({
     onReload: () => {
       throw new Error('listener');
@@ -208,7 +208,7 @@ test('a callback that throws breaks nothing', async () => {
   await vi.waitFor(() => expect(config.current.listen.port).toBe(3), { timeout: 5000 });
 });
 
-test('what needs a new start is said', async () => {
+test('changes that need a restart are reported', async () => {
   const config = await open({ pollMs: 60_000, quietMs: 60_000 });
   for (const text of [
     'models: { a: demo/x }\nlisten: { port: 1 }',
@@ -221,7 +221,7 @@ test('what needs a new start is said', async () => {
   expect(restarts).toEqual([[], ['listen'], ['limits', 'log']]);
 });
 
-test('secrets of both states are known', async () => {
+test('secrets of both configurations are redacted', async () => {
   const secrets = new SecretRegistry();
   await writeFile(file, 'providers: { groq: { api_key: first-secret } }');
   const config = await open({ secrets });
@@ -230,7 +230,7 @@ test('secrets of both states are known', async () => {
   expect(secrets.redact('first-secret second-secret')).toBe('*** ***');
 });
 
-test('closed, it looks no more', async () => {
+test('a closed watcher reads nothing', async () => {
   const config = await open();
   config.close();
   await writeFile(file, port(2));
@@ -239,7 +239,7 @@ test('closed, it looks no more', async () => {
   expect(reloads).toEqual([]);
 });
 
-test('a bad file is no start', async () => {
+test('an invalid file prevents the start', async () => {
   await writeFile(file, 'bad: 1');
   await expect(open()).rejects.toThrow('unknown key "bad"');
   await expect(readConfig(join(folder, 'absent'), { env: {}, secrets: new SecretRegistry() })).rejects.toThrow('ENOENT');

@@ -118,14 +118,14 @@ const askPair = (pair: Pair, stream: boolean, model = modelOf(pair)): Promise<Re
 describe.each(ROWS)('$what', ({ most, more, message, only }) => {
   const ways = waysOf(PAIRS.filter(({ upstream }) => !only || only.includes(upstream)));
 
-  test.each(ways)('as many as allowed: $name', async ({ pair, stream }) => {
+  test.each(ways)('a response at the limit passes: $name', async ({ pair, stream }) => {
     play(pair, stream, most);
     const reply = await askPair(pair, stream);
     expect(reply).toMatchObject({ status: 200, isWhole: true });
     if (stream) expect(readStream(pair.client, reply.body)).toMatchObject({ complete: true, error: null });
   });
 
-  test.each(ways)('one more: $name', async ({ pair, stream }) => {
+  test.each(ways)('a response above the limit is rejected: $name', async ({ pair, stream }) => {
     play(pair, stream, more);
     const reply = await askPair(pair, stream);
     if (!stream) {
@@ -139,7 +139,7 @@ describe.each(ROWS)('$what', ({ most, more, message, only }) => {
   });
 });
 
-test.each(PAIRS)('a whole answer with too much in it is asked of another: $name', async (pair) => {
+test.each(PAIRS)('a whole response above the limit falls back to another upstream: $name', async (pair) => {
   play(pair, false, calls(4));
   spare.play(good(pair, false));
   expect(await askPair(pair, false, sparedModelOf(pair))).toMatchObject({ status: 200, isWhole: true });

@@ -94,7 +94,7 @@ describe.each(PAIRS)('$name', (pair) => {
 });
 
 test.each(waysOf(PAIRS.slice(3, 6)))(
-  'upstream_keep_alive: a connection is kept, and given back: $name',
+  'upstream_keep_alive: an idle connection is reused, then closed: $name',
   async ({ pair, stream }) => {
     faultd.play(stream ? streamOf(framesOf(pair.upstream).join('')) : [{ send: whole(200, wholeOf(pair.upstream)) }]);
     for (let i = 0; i < 3; i++) expectAnswered(pair, stream, await askPair(pair, stream));
@@ -104,15 +104,18 @@ test.each(waysOf(PAIRS.slice(3, 6)))(
   },
 );
 
-test.each(waysOf(PAIRS.slice(4, 6)))('retries: so many for one request, whoever is asked: $name', async ({ pair, stream }) => {
-  const models = { many: ['mend', 'spare', 'pass'].map((way) => `${way}-${pair.upstream}/m`) };
-  for (const retries of [0, 1, 2, 9]) {
-    const strict = await startGateway({
-      config: { providers: providersAt(faultd), models, limits: { retries, retries_per_provider: 0 } },
-    });
-    faultd.play([{ send: whole(500, errorOf(pair.upstream, { code: 'UPSTREAM_ERROR', message: 'broken' }).body) }]);
-    expectRefused(pair.client, await ask(strict.url, { client: pair.client, model: 'many', stream }), 500, 'broken');
-    expect(faultd.served).toHaveLength(Math.min(retries + 1, 3));
-    await strict.close();
-  }
-});
+test.each(waysOf(PAIRS.slice(4, 6)))(
+  'retries: limits the attempts of one request across all upstreams: $name',
+  async ({ pair, stream }) => {
+    const models = { many: ['mend', 'spare', 'pass'].map((way) => `${way}-${pair.upstream}/m`) };
+    for (const retries of [0, 1, 2, 9]) {
+      const strict = await startGateway({
+        config: { providers: providersAt(faultd), models, limits: { retries, retries_per_provider: 0 } },
+      });
+      faultd.play([{ send: whole(500, errorOf(pair.upstream, { code: 'UPSTREAM_ERROR', message: 'broken' }).body) }]);
+      expectRefused(pair.client, await ask(strict.url, { client: pair.client, model: 'many', stream }), 500, 'broken');
+      expect(faultd.served).toHaveLength(Math.min(retries + 1, 3));
+      await strict.close();
+    }
+  },
+);

@@ -146,7 +146,7 @@ test.each(Object.entries(FAILURES))('%s', async (_, script) => {
   }
 });
 
-test('failures of our own', async () => {
+test('internal errors', async () => {
   const key = { 'x-api-key': CLIENT_KEY };
   await drive(askText({ client: 'openai-chat', model: 'nowhere/m', stream: true, headers: key }));
   await drive(askText({ client: 'gemini', model: 'unknown', stream: false, headers: key }));
@@ -162,7 +162,7 @@ test('failures of our own', async () => {
   await drive(requestText('GET', '/v1/files', key));
 });
 
-test('nothing of them left', async () => {
+test('no secret appears in any output', async () => {
   await drive(requestText('GET', '/metrics', { 'x-api-key': CLIENT_KEY }));
   const logged = gateway.lines.join('');
   expect(left.length).toBeGreaterThan(100_000);

@@ -158,7 +158,7 @@ describe('in one process', () => {
   });
 });
 
-describe('a process that is killed without a word', () => {
+describe('a process that is killed by SIGKILL', () => {
   const bin = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
   const folder = mkdtempSync(join(tmpdir(), 'sluice-chaos-'));
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -175,7 +175,7 @@ describe('a process that is killed without a word', () => {
     return { child, url: await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0], 30_000) };
   }
 
-  test('leaves no client and no upstream waiting, and another takes its place', async () => {
+  test('leaves no client and no upstream waiting, and a new process can start', async () => {
     const random = seededRandom(FIRST_SEED);
     let { child, url } = await serve(0);
     const { port } = new URL(url);

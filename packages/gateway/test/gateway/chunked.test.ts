@@ -23,14 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => void server.close());
 
-describe('a body in chunks of our own', () => {
-  test('is read as it was written', async () => {
+describe('a body with chunked encoding', () => {
+  test('decodes to the same bytes', async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/`);
     const expected = Buffer.concat(SIZES.map(bytesOf));
     expect(Buffer.from(await answer.arrayBuffer()).equals(expected)).toBe(true);
   });
 
-  test('leaves the connection for the next question', async () => {
+  test('leaves the connection usable for the next request', async () => {
     const socket = connect(port, '127.0.0.1');
     const ask = (): Promise<number> =>
       new Promise((resolve) => {

@@ -58,7 +58,7 @@ const STAGES: readonly (readonly [stage: string, script: (pair: Pair) => Script,
     'two',
   ],
   [
-    'behind the last content',
+    'after the last content',
     ({ upstream }) => [{ send: streamHead() }, { send: chunk(cutAfter(upstream, 'five.').before.join('')) }, { hang: true }],
     'five.',
   ],
@@ -98,7 +98,7 @@ describe.each(LEAVES)('a client that %s', (_, leave) => {
     });
   });
 
-  test.each(PAIRS)('before a whole answer: $name', async (pair) => {
+  test.each(PAIRS)('before a whole response: $name', async (pair) => {
     for (const script of [[], [{ send: whole(200, wholeOf(pair.upstream)).subarray(0, -20) }]]) {
       faultd.play([...script, { hang: true }]);
       const client = await RawClient.open(gateway.url);
@@ -111,7 +111,7 @@ describe.each(LEAVES)('a client that %s', (_, leave) => {
     }
   });
 
-  test.each(waysOf(PAIRS.slice(0, 4)))('before the connection to the upstream stands: $name', async ({ pair, stream }) => {
+  test.each(waysOf(PAIRS.slice(0, 4)))('before the upstream connection is established: $name', async ({ pair, stream }) => {
     const client = await RawClient.open(gateway.url);
     client.send(askText({ client: pair.client, model: 'deaf/m', stream }));
     await eventually(() => gateway.services.streams.count === 1);
@@ -120,21 +120,24 @@ describe.each(LEAVES)('a client that %s', (_, leave) => {
     expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({ ending: 'client_aborted', status: 499 });
   });
 
-  test.each(PAIRS.filter(({ upstream }) => upstream === 'anthropic-messages'))('is still billed: $name', async (pair) => {
-    const said = cutAfter(pair.upstream, 'two').before.join('').replace('"input_tokens":0', '"input_tokens":11');
-    faultd.play([{ send: streamHead() }, { send: chunk(said) }, { hang: true }]);
-    const client = await RawClient.open(gateway.url);
-    client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
-    await client.sees('two');
-    leave(client);
-    await eventually(() => gateway.services.streams.count === 0);
-    expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({
-      ending: 'client_aborted',
-      input_tokens: 11,
-    });
-  });
+  test.each(PAIRS.filter(({ upstream }) => upstream === 'anthropic-messages'))(
+    'its reported usage is still counted: $name',
+    async (pair) => {
+      const said = cutAfter(pair.upstream, 'two').before.join('').replace('"input_tokens":0', '"input_tokens":11');
+      faultd.play([{ send: streamHead() }, { send: chunk(said) }, { hang: true }]);
+      const client = await RawClient.open(gateway.url);
+      client.send(askText({ client: pair.client, model: modelOf(pair), stream: true }));
+      await client.sees('two');
+      leave(client);
+      await eventually(() => gateway.services.streams.count === 0);
+      expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({
+        ending: 'client_aborted',
+        input_tokens: 11,
+      });
+    },
+  );
 
-  test.each(waysOf(PAIRS.slice(3, 5)))('before its request is whole: $name', async ({ pair, stream }) => {
+  test.each(waysOf(PAIRS.slice(3, 5)))('before its request is complete: $name', async ({ pair, stream }) => {
     faultd.play(good(pair, stream));
     const client = await RawClient.open(gateway.url);
     client.send(askText({ client: pair.client, model: modelOf(pair), stream }).slice(0, -10));
@@ -146,7 +149,7 @@ describe.each(LEAVES)('a client that %s', (_, leave) => {
   });
 });
 
-test('upstreams are called off at once', () => {
+test('upstream requests are cancelled at once', () => {
   expect(delays.length).toBeGreaterThan(50);
   expect(delays.toSorted((a, b) => a - b)[delays.length >> 1]).toBeLessThan(SOON_MS);
 });
@@ -169,7 +172,7 @@ describe('half-close', () => {
     await slow.stop();
   });
 
-  test.each(waysOf(PAIRS))('a client that has nothing more to send is still answered: $name', async ({ pair, stream }) => {
+  test.each(waysOf(PAIRS))('a half-closed client still gets its response: $name', async ({ pair, stream }) => {
     slow.play([{ wait: 150 }, ...good(pair, stream)]);
     const client = await RawClient.open(timed.url);
     client.send(askText({ client: pair.client, model: modelOf(pair), stream })).halfClose();
@@ -179,7 +182,7 @@ describe('half-close', () => {
 });
 
 // HTTP/1.0 has no interim response to send, so a client that has closed cannot be told from one that still reads.
-describe('a client of HTTP/1.0', () => {
+describe('an HTTP/1.0 client', () => {
   const request = (pair: Pair, stream: boolean): string =>
     askText({ client: pair.client, model: modelOf(pair), stream }).replace(' HTTP/1.1\r\n', ' HTTP/1.0\r\n');
 
@@ -193,7 +196,7 @@ describe('a client of HTTP/1.0', () => {
 
   afterAll(() => patient.close());
 
-  describe.each(ENDS)('that %s before the response begins is gone', (_, leave) => {
+  describe.each(ENDS)('that %s before the response begins counts as disconnected', (_, leave) => {
     test.each(waysOf(PAIRS))('$name', async ({ pair, stream }) => {
       for (const script of stream ? [[], [{ send: streamHead() }]] : [[]]) {
         faultd.play([...script, { hang: true }]);
@@ -208,7 +211,7 @@ describe('a client of HTTP/1.0', () => {
     });
   });
 
-  test.each(PAIRS)('that closes in a stream is noticed: $name', async (pair) => {
+  test.each(PAIRS)('that closes during a stream is detected: $name', async (pair) => {
     faultd.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { hang: true }]);
     const client = await RawClient.open(gateway.url);
     client.send(request(pair, true));
@@ -218,7 +221,7 @@ describe('a client of HTTP/1.0', () => {
     await expectCalledOff(began);
   });
 
-  test.each(waysOf(PAIRS))('that waits is answered: $name', async ({ pair, stream }) => {
+  test.each(waysOf(PAIRS))('that waits gets its response: $name', async ({ pair, stream }) => {
     faultd.play(good(pair, stream));
     const client = await RawClient.open(gateway.url);
     client.send(request(pair, stream));
@@ -236,7 +239,7 @@ describe('a client that reads nothing', () => {
     return [{ send: streamHead() }, { send: chunk(before.slice(0, -1).join('')) }, { forever: chunk(word.repeat(200)) }];
   };
 
-  test.each(PAIRS.slice(2, 6))('holds its upstream, and is left after a while: $name', async (pair) => {
+  test.each(PAIRS.slice(2, 6))('pauses its upstream and is disconnected after stall_timeout: $name', async (pair) => {
     faultd.play(flood(pair));
     const client = await RawClient.open(gateway.url);
     client.socket.pause();
@@ -250,7 +253,7 @@ describe('a client that reads nothing', () => {
     client.leave();
   });
 
-  test.each(PAIRS.slice(3, 6))('is left with a whole answer, too: $name', async (pair) => {
+  test.each(PAIRS.slice(3, 6))('is disconnected after stall_timeout during a whole response: $name', async (pair) => {
     const body = wholeOf(pair.upstream).replace(TEXT, 'x'.repeat(12 * 1024 * 1024));
     faultd.play([{ send: `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n` }, { send: body }]);
     const client = await RawClient.open(gateway.url);
@@ -272,7 +275,7 @@ function kernelTimers(port: number): string[] {
 
 // A peer that vanishes cannot be made on one machine: what is held is that the kernel asks whether it is still there.
 test.skipIf(process.platform !== 'linux').each(waysOf(PAIRS.slice(0, 4)))(
-  'a client that vanished is asked for by the kernel: $name',
+  'a vanished client is detected by TCP keep-alive: $name',
   async ({ pair, stream }) => {
     faultd.play([{ hang: true }]);
     const client = await RawClient.open(gateway.url);

@@ -59,17 +59,20 @@ describe('paths and methods', () => {
     client.leave();
   });
 
-  test.each(['/', '/health/live', '/health/ready', '/metrics', '//health//live'])('GET %s is a page of our own', async (path) => {
-    for (const method of ['GET', 'HEAD']) {
-      const { reply, client } = await sendRaw(`${method} ${path} HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n`);
-      expect(reply).toMatchObject({ status: 200, headers: { 'x-sluice-request-id': expect.stringMatching(/^[\w-]{36}$/) } });
-      expect(reply.body.length > 0).toBe(method === 'GET');
-      client.leave();
-    }
-  });
+  test.each(['/', '/health/live', '/health/ready', '/metrics', '//health//live'])(
+    'GET %s is served by the gateway itself',
+    async (path) => {
+      for (const method of ['GET', 'HEAD']) {
+        const { reply, client } = await sendRaw(`${method} ${path} HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n`);
+        expect(reply).toMatchObject({ status: 200, headers: { 'x-sluice-request-id': expect.stringMatching(/^[\w-]{36}$/) } });
+        expect(reply.body.length > 0).toBe(method === 'GET');
+        client.leave();
+      }
+    },
+  );
 
   test.each(['pass-openai-chat/m', 'mend-openai-chat/m', 'mend-gemini/m'])(
-    'a deployment in the path is the model, whether the body names one or not: %s',
+    'a deployment in the path is the model, with or without a model in the body: %s',
     async (model) => {
       const upstream = model.endsWith('gemini/m') ? 'gemini' : 'openai-chat';
       const { model: _, ...plain } = questionOf('openai-chat', '', false).body;
@@ -93,7 +96,7 @@ describe('paths and methods', () => {
     },
   );
 
-  test('HTTP/1.0 is answered without chunks', async () => {
+  test('HTTP/1.0 responses are not chunked', async () => {
     const pair = PAIRS[0] as Pair;
     faultd.play(good(pair, true));
     const { reply } = await sendRaw(

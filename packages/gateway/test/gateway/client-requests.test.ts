@@ -71,7 +71,7 @@ describe.each(FOUR)('$client', (pair) => {
     ['nested a hundred thousand levels', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
     ['nested a hundred thousand levels, in a field', withField('['.repeat(100_000) + ']'.repeat(100_000))],
     ['65 levels', withField('['.repeat(64) + ']'.repeat(64))],
-  ])('a body that is %s is refused with 400', async (_, body) => {
+  ])('a body that is %s is rejected with 400', async (_, body) => {
     faultd.play(good(pair, false));
     const bytes = Buffer.from(body);
     const headed = post(pair, '', { 'content-type': 'application/json', 'content-length': String(bytes.length) });
@@ -87,7 +87,7 @@ describe.each(FOUR)('$client', (pair) => {
     ['a field that is called __proto__', withField('1').replace('"x"', '"__proto__"')],
     ['half a character', withField('"\\ud800"')],
     ['a number that is too large', withField('1e400')],
-  ])('%s is data', async (_, body) => {
+  ])('%s is accepted as data', async (_, body) => {
     faultd.play(good(pair, false));
     const { reply, client } = await sendRaw(post(pair, body));
     expect(reply.status).toBe(200);
@@ -97,7 +97,7 @@ describe.each(FOUR)('$client', (pair) => {
     client.leave();
   });
 
-  test('keys that stand twice are sent once', async () => {
+  test('duplicate keys are sent once', async () => {
     if (pair.client === 'gemini') return; // its model stands in the path
     faultd.play(good(pair, false));
     const body = JSON.stringify(question).replace('{', '{"model":"another",').replace('"model":"pass', '"mod\\u0065l":"pass');
@@ -108,7 +108,7 @@ describe.each(FOUR)('$client', (pair) => {
     client.leave();
   });
 
-  test('more messages than allowed', async () => {
+  test('more messages than allowed are rejected with 400', async () => {
     const name = ['messages', 'input', 'contents'].find((field) => Object.hasOwn(question, field)) ?? '';
     const list = (length: number): object[] =>
       Array.from({ length }, () => ({ role: 'user', content: 'hi', parts: [{ text: 'hi' }] }));
@@ -143,7 +143,7 @@ describe.each(FOUR)('$client', (pair) => {
     },
     { limit: 'metadata_keys', most: 10, body: (n: number) => ({ metadata: keysOf(n) }) },
     { limit: 'top_level_keys', most: 60, body: keysOf },
-  ])('one more than limits.$limit is refused before anything is sent', async ({ limit, most, body }) => {
+  ])('one more than limits.$limit is rejected before anything is sent', async ({ limit, most, body }) => {
     faultd.play(good(pair, false));
     const asking = { client: pair.client, model: modelOf(pair), stream: false };
     const reply = await ask(gateway.url, { ...asking, body: body(most + 1) });
@@ -152,7 +152,7 @@ describe.each(FOUR)('$client', (pair) => {
   });
 
   describe('a body that is too large', () => {
-    test.each([LIMIT - 1, LIMIT])('%i bytes are not', async (length) => {
+    test.each([LIMIT - 1, LIMIT])('%i bytes are accepted', async (length) => {
       faultd.play(good(pair, false));
       const text = withField('""');
       const { reply, client } = await sendRaw(post(pair, text.replace('"x":""', `"x":"${'y'.repeat(length - text.length)}"`)));
@@ -160,7 +160,7 @@ describe.each(FOUR)('$client', (pair) => {
       client.leave();
     });
 
-    test('is refused by its length, before it is sent', async () => {
+    test('is rejected by its content-length before it is sent', async () => {
       const { reply, client } = await sendRaw(post(pair, '', { 'content-length': String(LIMIT + 1), expect: '100-continue' }));
       expectRefused(pair.client, reply, 413);
       expect(client.received.toString()).not.toContain('100 Continue');
@@ -168,7 +168,7 @@ describe.each(FOUR)('$client', (pair) => {
       await clock.after(LINGER_MS, client.closed());
     });
 
-    test('is refused while it is sent, and the client reads why', async () => {
+    test('is rejected while it is sent, and the client gets the error', async () => {
       const client = await RawClient.open(gateway.url);
       client.send(post(pair, '', { 'transfer-encoding': 'chunked' }));
       for (let i = 0; i < 64; i++) client.send(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
@@ -177,7 +177,7 @@ describe.each(FOUR)('$client', (pair) => {
       await clock.after(LINGER_MS, client.closed());
     });
 
-    test('is taken when it is announced and small enough', async () => {
+    test('is accepted after "Expect: 100-continue" if it is small enough', async () => {
       faultd.play(good(pair, false));
       const client = await RawClient.open(gateway.url);
       const body = JSON.stringify(question);
@@ -191,7 +191,7 @@ describe.each(FOUR)('$client', (pair) => {
   });
 });
 
-describe('what is no request', () => {
+describe('invalid requests', () => {
   const line = 'POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n';
   test.each([
     ['a huge header', `${line}x: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
@@ -219,7 +219,7 @@ describe('what is no request', () => {
     client.leave();
   });
 
-  test('100 headers are', async () => {
+  test('100 headers are accepted', async () => {
     const pair = PAIRS[0] as Pair;
     faultd.play(good(pair, false));
     const headers = Object.fromEntries(Array.from({ length: 97 }, (_, i) => [`x${i}`, 'y']));
@@ -231,7 +231,7 @@ describe('what is no request', () => {
   });
 });
 
-describe.each(FOUR)('limits of the parser are told in the words of $client', (pair) => {
+describe.each(FOUR)('parser limits are reported in the protocol of the client: $client', (pair) => {
   const { path, body } = questionOf(pair.client, modelOf(pair), true);
   const padded = (bytes: number): string => {
     const bare = requestText('POST', path, { x: '' }, JSON.stringify(body));
@@ -240,7 +240,7 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
     return bare.replace('x: ', `x: ${'y'.repeat(bytes - used)}`);
   };
 
-  test('headers of more bytes than allowed', async () => {
+  test('headers above header_bytes are rejected with 431', async () => {
     faultd.play(good(pair, true));
     const { reply, client } = await sendRaw(padded(16 * 1024 - 200));
     expect(reply.status).toBe(200);
@@ -251,14 +251,14 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
     expect(faultd.served).toHaveLength(1);
   });
 
-  test('more headers than allowed', async () => {
+  test('more headers than header_count are rejected with 431', async () => {
     const headers = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`x${i}`, 'y']));
     const { reply, client } = await sendRaw(requestText('POST', path, headers, JSON.stringify(body)));
     expectRefused(pair.client, reply, 431, 'more than 100 headers');
     client.leave();
   });
 
-  test('a body that does not come', async () => {
+  test('a body that does not arrive times out with 408', async () => {
     for (const stream of [true, false]) {
       const { reply, client } = await sendRaw(askText({ client: pair.client, model: modelOf(pair), stream }).slice(0, -5));
       expectRefused(pair.client, reply, 408, 'timed out waiting for the request');
@@ -268,13 +268,13 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
     }
   });
 
-  test('a body in broken chunks', async () => {
+  test('an invalid chunked body is rejected', async () => {
     const { reply, client } = await sendRaw(`${post(pair, '', { 'transfer-encoding': 'chunked' })}5\r\n{"a":\r\nXYZ\r\n`);
     expectRefused(pair.client, reply, 400, 'not a valid HTTP request');
     await clock.after(LINGER_MS, client.closed());
   });
 
-  test('a length that is too short: the rest is no request', async () => {
+  test('with a short content-length, the rest is not a valid request', async () => {
     faultd.play(good(pair, false));
     const text = JSON.stringify(questionOf(pair.client, modelOf(pair), false).body);
     const lying = post(pair, '', { 'content-type': 'application/json', 'content-length': String(text.length - 9) });
@@ -286,7 +286,7 @@ describe.each(FOUR)('limits of the parser are told in the words of $client', (pa
 });
 
 describe('slow requests', () => {
-  test('headers that do not come', async () => {
+  test('headers that do not arrive time out with 408', async () => {
     const { reply, client } = await sendRaw('POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n');
     expectRefused('openai-chat', reply, 408, 'timed out waiting for the request');
     await client.closed();
@@ -298,26 +298,23 @@ describe('slow requests', () => {
   });
 });
 
-test.each(waysOf(FOUR.slice(0, 3)))(
-  'a hundred requests at once on one connection are answered in their order: $name',
-  async ({ pair, stream }) => {
-    faultd.play(good(pair, stream));
-    const client = await RawClient.open(gateway.url);
-    const texts = Array.from({ length: 100 }, (_, i) =>
-      i % 2 === 0 ? askText({ client: pair.client, model: modelOf(pair), stream }) : requestText('GET', `/v1/models/nobody-${i}`),
-    );
-    client.send(texts.join(''));
-    const statuses: number[] = [];
-    await eventually(() => {
-      statuses.length = 0;
-      let rest: Buffer = client.received;
-      for (let reply = parseReply(rest); reply?.isWhole; reply = parseReply(rest)) {
-        statuses.push(reply.status);
-        rest = reply.rest;
-      }
-      return statuses.length === 100;
-    }, 30_000);
-    expect(statuses).toEqual(Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 200 : 404)));
-    client.leave();
-  },
-);
+test.each(waysOf(FOUR.slice(0, 3)))('a hundred pipelined requests are answered in order: $name', async ({ pair, stream }) => {
+  faultd.play(good(pair, stream));
+  const client = await RawClient.open(gateway.url);
+  const texts = Array.from({ length: 100 }, (_, i) =>
+    i % 2 === 0 ? askText({ client: pair.client, model: modelOf(pair), stream }) : requestText('GET', `/v1/models/nobody-${i}`),
+  );
+  client.send(texts.join(''));
+  const statuses: number[] = [];
+  await eventually(() => {
+    statuses.length = 0;
+    let rest: Buffer = client.received;
+    for (let reply = parseReply(rest); reply?.isWhole; reply = parseReply(rest)) {
+      statuses.push(reply.status);
+      rest = reply.rest;
+    }
+    return statuses.length === 100;
+  }, 30_000);
+  expect(statuses).toEqual(Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? 200 : 404)));
+  client.leave();
+});

@@ -56,7 +56,7 @@ describe.each(PAIRS)('%s client, %s-%s', (client, way, upstream) => {
     ['nothing', 404, ''],
     ['a text', 405, 'Method Not Allowed'],
     ['a text', 501, 'Not Implemented'],
-  ])('an upstream without the endpoint (%s, %i) is answered for with an estimate', async (_, status, body) => {
+  ])('an upstream without the endpoint (%s, %i) gets an estimate from the gateway', async (_, status, body) => {
     faultd.play([{ send: whole(status, body) }]);
     const reply = await count(client, `${way}-${upstream}`);
     expect(reply.status).toBe(200);
@@ -76,7 +76,7 @@ describe.each(PAIRS)('%s client, %s-%s', (client, way, upstream) => {
   });
 });
 
-test('only counts are estimated: an unknown path of the conversation stays an error', async () => {
+test('only token counts are estimated; an unknown conversation path is an error', async () => {
   faultd.play([{ send: whole(404, '{"detail":"Not Found"}') }]);
   const reply = await fetch(`${gateway.url}/v1/responses`, {
     method: 'POST',

@@ -318,7 +318,7 @@ test.each(typed)('$name: every request follows the declared type', ({ call, type
 describe.each(CALLS)('$name', (call) => {
   const rows = rowsOf(call);
 
-  test.each(call.upstreams)('no legal request is refused by the gateway: %s upstream', async (to) => {
+  test.each(call.upstreams)('no valid request is rejected by the gateway: %s upstream', async (to) => {
     const failures: string[] = [];
     const queue = [...rows];
     const work = async (): Promise<void> => {
@@ -337,6 +337,6 @@ describe.each(CALLS)('$name', (call) => {
   });
 });
 
-test('every refusal that is listed happens', () => {
+test('every listed rejection happens', () => {
   expect(REFUSED.filter((refusal) => !met.has(refusal))).toEqual([]);
 });

@@ -46,7 +46,7 @@ describe.each(Object.entries(DEEP))('arguments nested 200,000 %s deep', (_, args
     client === upstream && (client === 'openai-chat' || client === 'openai-responses');
 
   test.each(WAYS.filter(({ pair }) => !isTextOnly(pair)))(
-    'in a request are refused with 400: $name',
+    'in a request are rejected with 400: $name',
     async ({ pair, stream }) => {
       faultd.play(good(pair, stream));
       const reply = await send(pair, stream, requestText(pair.client, args, stream));
@@ -56,7 +56,7 @@ describe.each(Object.entries(DEEP))('arguments nested 200,000 %s deep', (_, args
   );
 
   test.each(WAYS.filter(({ pair }) => isTextOnly(pair)))(
-    'in a request that is passed on stay as they are: $name',
+    'in a passed-through request are forwarded unchanged: $name',
     async ({ pair, stream }) => {
       faultd.play(good(pair, stream));
       const reply = await send(pair, stream, requestText(pair.client, args, stream));
@@ -70,14 +70,14 @@ describe.each(Object.entries(DEEP))('arguments nested 200,000 %s deep', (_, args
     expectRefused(way.pair.client, await askWith(way), 502, NESTED);
   });
 
-  test.each(WAYS.filter(({ stream }) => stream))('in a stream end it in an error: $name', async (way) => {
+  test.each(WAYS.filter(({ stream }) => stream))('in a stream end it with an error: $name', async (way) => {
     faultd.play(streamOf(deepStream(way.pair.upstream, args)));
     const reply = await askWith(way);
     if (reply.status === 200) expectBrokenOff(way.pair.client, reply, '', NESTED);
     else expectRefused(way.pair.client, reply, 502, NESTED);
   });
 
-  test.each(WAYS)('in the body of an error leave its status: $name', async (way) => {
+  test.each(WAYS)('in an error body do not change its status: $name', async (way) => {
     faultd.play([{ send: whole(422, `{"error":${args}}`) }]);
     const reply = await askWith(way);
     expectRefused(way.pair.client, reply, 422);

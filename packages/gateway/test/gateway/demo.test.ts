@@ -16,7 +16,7 @@ afterAll(() => gateway.close());
 
 const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 
-test.each(PROTOCOLS)('%s: streams and whole answers, under any name', async (client) => {
+test.each(PROTOCOLS)('%s: streams and whole responses for any model name', async (client) => {
   for (const model of ['demo/echo', 'gpt-5', 'claude-sonnet-5']) {
     const streamed = readStream(client, (await ask(gateway.url, { client, model, stream: true })).body);
     expect(streamed).toMatchObject({ complete: true, error: null });
@@ -26,12 +26,12 @@ test.each(PROTOCOLS)('%s: streams and whole answers, under any name', async (cli
   }
 });
 
-describe('beside conversations', () => {
+describe('side endpoints', () => {
   const post = async (path: string, body: object, headers: Record<string, string> = {}) =>
     (await fetch(gateway.url + path, { method: 'POST', body: JSON.stringify(body), headers })).json();
   const messages = [{ role: 'user', content: 'How many tokens are these?' }];
 
-  test('counts', async () => {
+  test('token counts', async () => {
     const count = await post('/v1/messages/count_tokens', { model: 'demo/echo', messages });
     expect(count).toEqual({ input_tokens: expect.any(Number) });
     expect(await post('/v1/responses/input_tokens', { model: 'demo/echo', input: 'hello' })).toMatchObject({
@@ -42,7 +42,7 @@ describe('beside conversations', () => {
     });
   });
 
-  test('vectors', async () => {
+  test('embeddings', async () => {
     const { data } = await post('/v1/embeddings', { model: 'demo/echo', input: ['red fox', 'red fox', 'blue sky'] });
     expect(data).toHaveLength(3);
     expect(data[0].embedding).toEqual(data[1].embedding);
@@ -53,7 +53,7 @@ describe('beside conversations', () => {
     expect(embedText('', 4)).toEqual([0, 0, 0, 0]);
   });
 
-  test('rankings', async () => {
+  test('rerank', async () => {
     const { results } = await post('/v1/rerank', {
       model: 'demo/echo',
       query: 'red fox',

@@ -158,17 +158,17 @@ test.each([
   [1024, 480],
   [300, 118],
   [20, 8],
-])('with %s file descriptors, %s connections of clients are accepted', (files, connections) => {
+])('with %s file descriptors, %s client connections are accepted', (files, connections) => {
   expect(computeConnectionShare(files)).toBe(connections);
 });
 
-test('running out of file descriptors is not the fault of the upstream', () => {
+test('running out of file descriptors does not count as an upstream failure', () => {
   const error = createConnectionError(Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' }), 'provider "p"');
   expect(error).toMatchObject({ code: 'OVERLOADED', http_status: 503 });
   expect(isTargetFault(error)).toBe(false);
 });
 
-test('limits.connections is how many connections of clients are accepted', async () => {
+test('limits.connections limits the accepted client connections', async () => {
   const gateway = await startGateway({ config: { providers: providersAt(faultd), limits: { connections: 2 } } });
   const clients = await Promise.all([1, 2].map(() => RawClient.open(gateway.url)));
   await Promise.all(clients.map((client) => client.send(requestText('GET', '/health/live')).reply()));

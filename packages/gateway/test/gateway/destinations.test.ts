@@ -134,7 +134,7 @@ describe('models', () => {
   });
 });
 
-describe('a call that would leave the address of its provider', () => {
+describe('a request that would leave the base URL of its provider', () => {
   const dialer = new Dialer({ upstreamKeepAliveMs: 100, compressionRatio: 100 });
   afterAll(() => dialer.close());
 
@@ -144,7 +144,7 @@ describe('a call that would leave the address of its provider', () => {
     ['http://localhost:PORT/v1', 'another name'],
     ['http://127.0.0.1:PORT@EVIL/v1', 'a user in front of another'],
     ['http://[::1]:PORT/v1', 'another address'],
-  ])('%s (%s) is not made', async (url) => {
+  ])('%s (%s) is not sent', async (url) => {
     const failure = await new Promise<Error>((resolve, reject) =>
       dialer.dial(
         {
@@ -162,7 +162,7 @@ describe('a call that would leave the address of its provider', () => {
     expect(faultd.served).toHaveLength(0);
   });
 
-  test('is told to the client, and nothing of it is left', async () => {
+  test('is reported to the client, and no connection is left', async () => {
     const moved = <T extends Pick<Candidate, 'provider'>>(endpoint: T): T => ({
       ...endpoint,
       provider: { ...endpoint.provider, base_url: elsewhere.url },

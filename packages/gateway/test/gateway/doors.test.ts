@@ -46,7 +46,7 @@ describe('keys', () => {
     ['x-api-key', CLIENT_KEY],
     ['x-goog-api-key', CLIENT_KEY],
     ['api-key', 'another-key-0123456789'],
-  ])('%s: %s is let in, and the key stays here', async (name, value) => {
+  ])('%s: %s is accepted, and the client key is not forwarded', async (name, value) => {
     faultd.play(good(pair, false));
     expectAnswered(pair, false, await ask(locked.url, { ...asking, headers: { [name]: value } }));
     expect(JSON.stringify(faultd.served)).not.toMatch(/client-key|another-key/);
@@ -63,25 +63,25 @@ describe('keys', () => {
     { 'x-api-key': '' },
     { authorization: "Bearer ' OR 1=1 --" },
     { authorization: `Bearer ${'x'.repeat(10_000)}` },
-  ])('%j is not', async (headers) => {
+  ])('%j is rejected', async (headers) => {
     faultd.play(good(pair, false));
     const reply = await ask(locked.url, { ...asking, headers });
     expectRefused(pair.client, reply, 401);
     expect(faultd.served).toHaveLength(0);
   });
 
-  test('in the query: only where Google’s clients have it, and never in the log', async () => {
+  test('a key in the query is accepted only for Gemini, and never logged', async () => {
     expect(await get(locked.url, `/v1beta/models?key=${CLIENT_KEY}`)).toBe(200);
     expect(await get(locked.url, `/v1/batches?key=${CLIENT_KEY}`)).toBe(401);
     expect(locked.lines.join('')).not.toContain(CLIENT_KEY);
   });
 
-  test.each(['/', '/health/live', '/health/ready'])('%s needs none', async (path) =>
+  test.each(['/', '/health/live', '/health/ready'])('%s needs no client key', async (path) =>
     expect(await get(locked.url, path)).toBe(200),
   );
 
   test.each(['/metrics', '/v1/models', '/nowhere', '//metrics', '/health/live/../../metrics', '/v1/files', '/%6detrics'])(
-    '%s does, whether it exists or not',
+    '%s needs a client key, whether it exists or not',
     async (path) => expect(await get(locked.url, path)).toBe(401),
   );
 });
@@ -105,11 +105,11 @@ describe('web pages', () => {
     expect(await get(open.url, '/metrics', headers)).toBe(status);
   });
 
-  test('with a key, any name will do: no page has it', async () =>
+  test('with a client key, any Host is allowed', async () =>
     expect(await get(locked.url, '/v1/models', { host: 'llm.example', 'x-api-key': CLIENT_KEY })).toBe(200));
 
   test.each(PAIRS.slice(0, 4))(
-    'the message names the host and what to do, in the protocol of the client: $client',
+    'the error names the host and the remedy in the protocol of the client: $client',
     async ({ client }) => {
       const reply = await ask(open.url, { client, model: 'm', stream: false, headers: { host: 'llm.example' } });
       const message = 'Host "llm.example" is not allowed without client keys; set auth.keys or use 127.0.0.1';
@@ -117,7 +117,7 @@ describe('web pages', () => {
     },
   );
 
-  test('a hostile host is cut and escaped in the message', async () => {
+  test('a hostile Host is truncated and escaped in the error', async () => {
     const headers = { host: `\u009b31m"<script>${'x'.repeat(5000)}` };
     const reply = await ask(open.url, { client: 'openai-chat', model: 'm', stream: false, headers });
     expectRefused('openai-chat', reply, 403, /^Host "Â\\u009b31m\\"<script>x{1,100}" is not allowed/);
@@ -200,7 +200,7 @@ describe('web pages', () => {
 
   test.each(FOREIGN_NAMES)('%j is not a name of this machine', (host) => expect(isLoopbackName(host)).toBe(false));
 
-  test('a request of HTTP/1.0 without a host is allowed: browsers always send one', async () => {
+  test('an HTTP/1.0 request without a Host header is allowed', async () => {
     const client = await RawClient.open(open.url);
     const { status } = await client.send('GET /v1/models HTTP/1.0\r\n\r\n').reply();
     expect(status).toBe(200);
@@ -208,11 +208,11 @@ describe('web pages', () => {
   });
 });
 
-describe('who is asked is the operator’s choice', () => {
+describe('only the operator chooses the upstream', () => {
   test.each([
     { 'x-forwarded-host': 'evil.example', 'x-portkey-custom-host': 'http://evil.example', 'x-base-url': 'http://evil.example' },
     { 'proxy-authorization': 'Basic secret', cookie: 'secret', 'x-forwarded-for': 'secret', te: 'trailers' },
-  ])('%j changes nothing and goes nowhere', async (headers) => {
+  ])('the header %j has no effect and is not forwarded', async (headers) => {
     for (const way of PAIRS) {
       faultd.play(good(way, true));
       const reply = await ask(open.url, {
@@ -229,7 +229,7 @@ describe('who is asked is the operator’s choice', () => {
   });
 
   test.each(['http://evil.example/v1', '../../evil', 'evil.example/x', '%2e%2e/x', 'pass-openai-chat/../../x'])(
-    'a model that is called %s leads nowhere else',
+    'a model named %s does not change the upstream address',
     async (model) => {
       faultd.play(good(pair, false));
       const reply = await ask(open.url, {

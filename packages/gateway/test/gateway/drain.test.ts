@@ -64,11 +64,11 @@ async function expectCounted(): Promise<void> {
   expect(faultd.served).toHaveLength(1);
 }
 
-describe.each(PAIRS)('a client that leaves: $name', (pair) => {
+describe.each(PAIRS)('a client that disconnects: $name', (pair) => {
   const { before, after } = cutAfter(pair.upstream, 'two');
   const ask = (stream: boolean): string => askText({ client: pair.client, model: modelOf(pair), stream });
 
-  test('in the middle of a stream', async () => {
+  test('in the middle of a stream, the upstream is read to its end', async () => {
     const { until, go } = gate();
     faultd.play([
       { send: streamHead() },
@@ -86,7 +86,7 @@ describe.each(PAIRS)('a client that leaves: $name', (pair) => {
     await expectCounted();
   });
 
-  test('before the first of it', async () => {
+  test('before the first event, the upstream is read to its end', async () => {
     const { until, go } = gate();
     faultd.play([until, { send: streamHead() }, { send: chunk([...before, ...after].join('')) }, { send: LAST_CHUNK }]);
     const client = await RawClient.open(gateway.url);
@@ -97,7 +97,7 @@ describe.each(PAIRS)('a client that leaves: $name', (pair) => {
     await expectCounted();
   });
 
-  test('and had not read for a while', async () => {
+  test('after it stopped reading, the upstream is read to its end', async () => {
     const word = before.at(-1) ?? '';
     const flood = Array.from({ length: 40 }, () => ({ send: chunk(word.repeat(500)) }));
     faultd.play([
@@ -115,7 +115,7 @@ describe.each(PAIRS)('a client that leaves: $name', (pair) => {
     await expectCounted();
   });
 
-  test('before a whole answer', async () => {
+  test('before a whole response, the upstream is read to its end', async () => {
     const { until, go } = gate();
     faultd.play([until, { send: whole(200, wholeOf(pair.upstream)) }]);
     const client = await RawClient.open(gateway.url);
@@ -127,7 +127,7 @@ describe.each(PAIRS)('a client that leaves: $name', (pair) => {
   });
 });
 
-test('an upstream that has no answer then is not asked again', async () => {
+test('a failed upstream is not retried after the client has left', async () => {
   const [pair] = PAIRS;
   if (!pair) throw new Error('there are pairs');
   for (const stream of [true, false]) {
@@ -144,7 +144,7 @@ test('an upstream that has no answer then is not asked again', async () => {
   }
 });
 
-test('a gateway that stops does not wait for it', async () => {
+test('a gateway that stops does not wait for a drained response', async () => {
   const own = await startGateway({ config: { providers: draining() } });
   for (const stream of [true, false]) {
     faultd.play([{ hang: true }]);

@@ -60,7 +60,7 @@ function connect({ queue, spend }: ReturnType<typeof createLoop>, onData: (reade
 const chunks = (count: number): number[] => Array.from({ length: count }, () => TURN_BYTES / 2);
 
 describe('a reader of an upstream', () => {
-  test('passes on what comes, as long as that is little', () => {
+  test('forwards small chunks at once', () => {
     const { reader, seen, send, isPaused } = connect(createLoop());
     reader.start(200, {});
     send(10, 20);
@@ -69,7 +69,7 @@ describe('a reader of an upstream', () => {
     expect(isPaused()).toBe(false);
   });
 
-  test('pauses its upstream when its turn is used up, until the next', () => {
+  test('pauses its upstream when its turn is used up, until its next turn', () => {
     const loop = createLoop(5);
     const { seen, send, isPaused } = connect(loop);
     send(...chunks(5));
@@ -83,7 +83,7 @@ describe('a reader of an upstream', () => {
     expect(loop.iterate()).toBe(false);
   });
 
-  test('counts every chunk as work, whatever its length', () => {
+  test('counts every chunk as work, regardless of its length', () => {
     const loop = createLoop(5);
     const { seen, send, unread } = connect(loop);
     send(...Array.from({ length: 10_000 }, () => 1));
@@ -96,7 +96,7 @@ describe('a reader of an upstream', () => {
     expect(unread).toHaveLength(0);
   });
 
-  test('gets nothing while its consumer is paused, whoever has a turn', () => {
+  test('delivers nothing while its consumer is paused', () => {
     const loop = createLoop();
     const { reader, seen, send, isPaused } = connect(loop, (one) => one.pause());
     send(...chunks(4));
@@ -125,7 +125,7 @@ describe('a reader of an upstream', () => {
   test.each([
     ['ended', (reader: FairReader) => reader.end(), 'end'],
     ['failed', (reader: FairReader) => reader.fail(new Error('reset')), 'fail reset'],
-  ])('that has %s says so at once, and takes no further turn', (_, finish, last) => {
+  ])('that has %s reports it at once and takes no further turn', (_, finish, last) => {
     const loop = createLoop();
     const { reader, seen, send, isPaused } = connect(loop);
     send(TURN_BYTES);
@@ -135,7 +135,7 @@ describe('a reader of an upstream', () => {
     expect(isPaused()).toBe(true);
   });
 
-  test('takes no further turn after it has hung up', () => {
+  test('takes no further turn after it was cancelled', () => {
     const loop = createLoop();
     const { reader, seen, send, isHungUp } = connect(loop);
     send(...chunks(3));
@@ -146,7 +146,7 @@ describe('a reader of an upstream', () => {
   });
 });
 
-test('an exception of the consumer ends its call, and no other', () => {
+test('an exception of a consumer ends only its own request', () => {
   const loop = createLoop();
   let calls = 0;
   const failing = connect(loop, () => {
@@ -162,7 +162,7 @@ test('an exception of the consumer ends its call, and no other', () => {
 });
 
 describe('readers of several upstreams', () => {
-  test('take turns, in the order in which they came', () => {
+  test('take turns in order of arrival', () => {
     const loop = createLoop(5);
     const flooding = Array.from({ length: 3 }, () => connect(loop));
     for (const { send } of flooding) send(...chunks(8));
@@ -184,7 +184,7 @@ describe('readers of several upstreams', () => {
     expect(flooding.map(({ unread }) => unread.length)).toEqual([0, 0, 0]);
   });
 
-  test('do not hold back one that sends little', () => {
+  test('do not delay one that sends little', () => {
     const loop = createLoop(5);
     const flooding = Array.from({ length: 100 }, () => connect(loop));
     for (const { send } of flooding) send(...chunks(100));

@@ -21,7 +21,7 @@ function isTest(named: string): boolean {
 
 const ALL_FAULTS = [...UPSTREAM_FAULTS, ...CLIENT_FAULTS];
 
-describe('every test that is named exists', () => {
+describe('every listed test exists', () => {
   test.each(ALL_FAULTS)('$fault', ({ stream, whole }) => {
     expect(stream.length).toBeGreaterThan(0);
     expect(whole.length).toBeGreaterThan(0);
@@ -48,7 +48,7 @@ const code = (names: readonly string[]): string => names.map((name) => `\`${name
 
 const faultTable = (faults: readonly Fault[]): string =>
   [
-    '| what happens | what is right | held for streams by | for whole answers by |',
+    '| fault | expected behaviour | tests for streams | tests for whole responses |',
     '|---|---|---|---|',
     ...faults.map(
       ({ fault, right, stream, whole }) =>
@@ -58,7 +58,7 @@ const faultTable = (faults: readonly Fault[]): string =>
 
 const limitTable = (): string =>
   [
-    '| limit | default | held by |',
+    '| limit | default | tests |',
     '|---|---|---|',
     ...Object.entries(LIMIT_TESTS).map(([key, names]) => {
       const { name, preset } = LIMITS[key as keyof typeof LIMITS]; // the map is closed over the limits
@@ -75,12 +75,12 @@ function nightlyFigures(name: string): string {
   return `${begin}${figures ?? '\n'}${end}`;
 }
 
-const page = (): string => `# What happens when something goes wrong
+const page = (): string => `# Reliability
 
-Every line below is a test with a scripted upstream or client on a raw socket, which can do all that HTTP must not. Unless its name says otherwise, a test runs for nine pairs of protocols: each of the four passed through, each converted into
-and out of, and one mended. The page is written from \`packages/gateway/test/gateway/map\`; a test that is named here and does not exist fails the build.
+What the gateway does when an upstream, a client or the configuration fails. Every row lists the tests that check it, with a scripted upstream or client on a raw socket. Unless its name shows otherwise, a test runs for nine pairs of protocols: each of the four passed through, each converted into
+and out of, and one repaired. The page is generated from \`packages/gateway/test/gateway/map\`; a listed test that does not exist fails the build.
 
-\`npx vitest run packages/gateway/test/gateway\` runs them; \`SLUICE_SEED=7\` before it kills at other points.
+Run them with \`npx vitest run packages/gateway/test/gateway\`. Set \`SLUICE_SEED=7\` to kill processes at other points.
 
 ## Upstreams
 ${faultTable(UPSTREAM_FAULTS)}
@@ -88,10 +88,10 @@ ${faultTable(UPSTREAM_FAULTS)}
 ## Clients
 ${faultTable(CLIENT_FAULTS)}
 
-One case is the kernel's alone: a client that vanishes while bytes are on their way to it is found when the system gives up sending them again (\`net.ipv4.tcp_retries2\`), unless what waits for it fills the buffers first.
+The gateway cannot detect one case itself: if a client vanishes while bytes are in flight, the kernel reports it after its last retransmission (\`net.ipv4.tcp_retries2\`), unless the buffers fill up first.
 
 ## Limits
-At the limit an answer or a request goes through, above it the client is told in its own protocol. [The configuration](config.md#limits) says what each of them is for.
+A request or response at a limit passes; above it, the client gets an error in its own protocol. [The configuration](config.md#limits) describes each limit.
 
 ${limitTable()}
 
@@ -101,20 +101,20 @@ ${Object.entries(PROMISES)
   .join('\n')}
 
 ## Long runs
-\`npm run nightly\` runs proofs that take too long for every commit, and writes their figures here.
+\`npm run nightly\` runs tests that take too long for every commit and writes their results here.
 
 ### Soak
-200,000 requests go through one gateway: every client protocol with every upstream protocol, streams and whole responses, converted, repaired and passed through. At least 2 % of the clients leave at random points: in
+200,000 requests go through one gateway: every client protocol with every upstream protocol, streams and whole responses, converted, repaired and passed through. At least 2 % of the clients disconnect at random points: in
 their request, before the response, in the middle of it. Every other response is compared with what the upstream sent. After each tenth of the run, idle connections are closed and the gateway is measured after a
 garbage collection. The run fails when a response differs, when the heap at the end is more than 5 MB above that at 20 %, or when there are more than 8 more file descriptors, sockets, or timers that keep the process alive.
 
 ${nightlyFigures('soak')}
 
 ### Reloads
-10,000 requests and more run while the configuration file is replaced 1,000 times. Every good version sends the same model name to another upstream and model; between them the file is empty, cut, or has only comments.
+10,000 requests and more run while the configuration file is replaced 1,000 times. Every valid version maps the same model name to another upstream and model; between them the file is empty, truncated, or has only comments.
 A response is right if it comes from a version that was in force while the request ran. A request without a client key must get 401.
 
 ${nightlyFigures('reloads')}
 `;
 
-test('docs/reliability.md is what the map says', () => expect(page()).toMatchFileSnapshot(PAGE));
+test('docs/reliability.md matches the map', () => expect(page()).toMatchFileSnapshot(PAGE));

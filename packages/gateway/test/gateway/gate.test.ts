@@ -75,7 +75,7 @@ async function askBehindBeats(pair: Pair, model: string, said: Script, then: Scr
 describe.each(PAIRS)('$name', (pair) => {
   const beat = BEATS[pair.client];
 
-  test('a silent stream opens and beats, and Gemini’s is only held', async () => {
+  test('a silent stream opens and sends heartbeats; a Gemini stream is held', async () => {
     const frames = chunk(framesOf(pair.upstream).join(''));
     const reply = await askBehindBeats(pair, modelOf(pair), [], [{ send: frames }, { send: LAST_CHUNK }]);
     expect(reply.headers['content-type']).toBe('text/event-stream; charset=utf-8');
@@ -83,28 +83,28 @@ describe.each(PAIRS)('$name', (pair) => {
     expectAnswered(pair, true, reply);
   });
 
-  test('another may still answer behind the beats', async () => {
+  test('another upstream may still respond after heartbeats', async () => {
     second.play(good(pair, true));
     const reply = await askBehindBeats(pair, sparedModelOf(pair), [], [{ reset: true }]);
     if (beat) expect(reply.body.toString()).toMatch(beat);
     expectAnswered(pair, true, reply);
   });
 
-  test('an error behind the beats is told in the stream, or as a status where it was held', async () => {
+  test('an error after heartbeats is sent in the stream, or as a status if the stream was held', async () => {
     const error = chunk(errorFrames(pair.upstream, { code: 'OVERLOADED', message: 'too busy' }));
     const reply = await askBehindBeats(pair, modelOf(pair), [], [{ send: error }, { send: LAST_CHUNK }]);
     if (beat) expectBrokenOff(pair.client, reply, '', 'too busy');
     else expectRefused(pair.client, reply, reply.status, 'too busy');
   });
 
-  test('silence behind the beats, too', async () => {
+  test('a timeout after heartbeats is sent in the stream', async () => {
     first.play([{ send: streamHead() }, { hang: true }]);
     const reply = await clock.after(1000, ask(gateway.url, asking(pair)));
     if (beat) expectBrokenOff(pair.client, reply, '', 'sent no event within 1 s');
     else expectRefused(pair.client, reply, 504, 'sent no event within 1 s');
   });
 
-  test('a stream that pauses is kept alive between its frames', async () => {
+  test('a paused stream gets heartbeats between its frames', async () => {
     const { before, after } = cutAfter(pair.upstream, 'two');
     const reply = await askBehindBeats(
       pair,
@@ -117,7 +117,7 @@ describe.each(PAIRS)('$name', (pair) => {
   });
 });
 
-test('a client of Gemini that wants a list gets JSON, also of an error', async () => {
+test('a Gemini client without alt=sse gets a JSON array, also for an error', async () => {
   const path = '/v1beta/models/mend-openai-chat/m:streamGenerateContent';
   const body = JSON.stringify({ contents: [{ parts: [{ text: 'hi' }] }] });
   const { before } = cutAfter('openai-chat', 'two');

@@ -33,7 +33,7 @@ describe.each(PAIRS)('$name', (pair) => {
     });
   });
 
-  test('a whole answer', async () => {
+  test('a whole response', async () => {
     const body = ` ${wholeOf(pair.upstream)}\n`;
     faultd.play([{ send: whole(200, body) }]);
     const reply = await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: false });

@@ -143,7 +143,7 @@ const SDKS = [
 describe.each(SDKS)('%s', (module, protocol, read, least) => {
   const documented = read(module);
 
-  test('every endpoint is converted, known, or left out on purpose', () => {
+  test('every endpoint is converted, known, or listed as excluded', () => {
     expect(documented.length).toBeGreaterThan(least);
     const unclassified = documented.filter(
       ({ method, paths }) =>
@@ -152,7 +152,7 @@ describe.each(SDKS)('%s', (module, protocol, read, least) => {
     expect(unclassified.map(({ method, paths }) => `${method} ${paths.join(' or ')}`)).toEqual([]);
   });
 
-  test('no endpoint that is left out is known', () => {
+  test('no excluded endpoint is known', () => {
     const isBoth = (method: string, path: string) => isLeftOut(protocol, method, path) && isKnown(protocol, method, path);
     expect(documented.filter(({ method, paths }) => paths.some((path) => isBoth(method, path)))).toEqual([]);
   });
@@ -168,10 +168,10 @@ describe('the kind of an endpoint', () => {
   const kindOf = ({ protocol, path, method }: (typeof rows)[number]) =>
     findEndpoint(protocol, method, path.replace(/\{\w+\}/g, 'id1'));
 
-  test('stateless endpoints name no object', () =>
+  test('stateless endpoints have no object id', () =>
     expect(rows.filter((row) => !row.isStored && (row.path.includes('{id}') || kindOf(row) !== 'stateless'))).toEqual([]));
 
-  test('whatever names, lists or removes an object is stored; a POST that names none creates one', () => {
+  test('endpoints that read, list or remove an object are stored; a POST without an id creates one', () => {
     for (const row of rows.filter(({ isStored }) => isStored)) {
       const expected = row.method === 'POST' && !row.path.includes('{id}') ? 'create' : 'stored';
       expect(kindOf(row), `${row.method} ${row.path}`).toBe(expected);

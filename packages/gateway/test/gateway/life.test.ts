@@ -34,7 +34,7 @@ const start = (limits: object = {}, change?: Parameters<typeof startGateway>[0][
 const asking = (pair: Pair, stream: boolean) => ({ client: pair.client, model: modelOf(pair), stream });
 
 describe('a gateway that stops', () => {
-  test.each(PAIRS)('lets streams come to their end: $name', async (pair) => {
+  test.each(PAIRS)('lets streams finish: $name', async (pair) => {
     const gateway = await start();
     const { before, after } = cutAfter(pair.upstream, 'two');
     faultd.play([
@@ -53,7 +53,7 @@ describe('a gateway that stops', () => {
     await expect(RawClient.open(gateway.url)).rejects.toThrow('ECONNREFUSED');
   });
 
-  test.each(PAIRS)('tells who still reads at the deadline: $name', async (pair) => {
+  test.each(PAIRS)('sends an error to clients that still read at the deadline: $name', async (pair) => {
     const gateway = await start();
     faultd.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { hang: true }]);
     const client = await RawClient.open(gateway.url);
@@ -66,7 +66,7 @@ describe('a gateway that stops', () => {
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'stopped' });
   });
 
-  test.each(waysOf(PAIRS))('and who has read nothing yet: $name', async ({ pair, stream }) => {
+  test.each(waysOf(PAIRS))('sends an error to clients that have received nothing yet: $name', async ({ pair, stream }) => {
     const gateway = await start();
     faultd.play([{ hang: true }]);
     const client = await RawClient.open(gateway.url);
@@ -79,7 +79,7 @@ describe('a gateway that stops', () => {
     await clock.until(stopped);
   });
 
-  test('answers what comes on open connections until then, and closes them', async () => {
+  test('serves requests on open connections until then, and closes them', async () => {
     const gateway = await start();
     const pair = PAIRS[0] as Pair;
     faultd.play([{ hang: true }]);
@@ -98,7 +98,7 @@ describe('a gateway that stops', () => {
     await clock.after(300, stopped);
   });
 
-  test('does not wait for who sends nothing, or reads nothing', async () => {
+  test('does not wait for clients that neither send nor read', async () => {
     const gateway = await start();
     const pair = PAIRS[0] as Pair;
     const { before } = cutAfter(pair.upstream, 'two');
@@ -132,7 +132,7 @@ describe('a process', () => {
     return { child, url };
   }
 
-  test('ends its streams at the deadline after SIGTERM in the words of all four, and itself with 0', async () => {
+  test('ends streams at the deadline after SIGTERM with an error of each protocol, and exits with 0', async () => {
     const { child, url } = await serve({ drain: '500ms' });
     const ways = PAIRS.slice(0, 4);
     const answer = cutAfter('openai-chat', 'two').before.join('');
@@ -165,7 +165,7 @@ describe('a process', () => {
     expect(await exit).toEqual([0, null]);
   });
 
-  test('ends at once at a second signal', async () => {
+  test('exits at once on a second signal', async () => {
     const { child, url } = await serve({});
     faultd.play([{ hang: true }]);
     const client = await RawClient.open(url);
@@ -179,8 +179,8 @@ describe('a process', () => {
   });
 });
 
-describe('too much at once', () => {
-  test('more exchanges than there are places are refused, and told when to come back', async () => {
+describe('overload', () => {
+  test('more requests than limits.streams get 503 with Retry-After', async () => {
     const gateway = await start({ streams: 2 });
     const pair = PAIRS[4] as Pair;
     faultd.play([{ hang: true }]);
@@ -201,7 +201,7 @@ describe('too much at once', () => {
     await gateway.close();
   });
 
-  test('when memory is tight, new requests are refused; when it is scarce, the longest stalled stream goes', async () => {
+  test('when memory is tight, new requests get 503; when it is scarce, the stream that stalled longest is cancelled', async () => {
     let share = 0;
     const gateway = await start({ stall_timeout: '1m' }, (made) => ({
       ...made,
@@ -249,18 +249,18 @@ describe('too much at once', () => {
     await gateway.close();
   });
 
-  test('the share of the memory is one', () => {
+  test('the memory share is between 0 and 1', () => {
     expect(measureMemoryShare()).toBeGreaterThan(0);
     expect(measureMemoryShare()).toBeLessThan(1);
   });
 });
 
-describe('a fault of ours', () => {
+describe('an internal error', () => {
   const fault = (): never => {
     throw new TypeError('a fault at /srv/secret/path.ts:1');
   };
 
-  test.each(waysOf(PAIRS.slice(3, 6)))('ends one exchange and no other: $name', async ({ pair, stream }) => {
+  test.each(waysOf(PAIRS.slice(3, 6)))('ends only its own request: $name', async ({ pair, stream }) => {
     const gateway = await start({}, (made) => ({ ...made, directory: () => ({ ...made.directory(), resolve: fault }) }));
     const reply = await ask(gateway.url, asking(pair, stream));
     expectRefused(pair.client, reply, 500, 'internal gateway error');
@@ -270,7 +270,7 @@ describe('a fault of ours', () => {
     await gateway.close();
   });
 
-  test.each(PAIRS.slice(0, 3))('in a timer ends one exchange and no other: $name', async (pair) => {
+  test.each(PAIRS.slice(0, 3))('in a timer ends only its own request: $name', async (pair) => {
     const gateway = await start({ hold: '30ms' }, (made) => {
       const enter = made.streams.enter.bind(made.streams);
       made.streams.enter = (connection) => {
@@ -288,7 +288,7 @@ describe('a fault of ours', () => {
     await gateway.close();
   });
 
-  test.each(PAIRS)('in a stream that has begun ends it with an error: $name', async (pair) => {
+  test.each(PAIRS)('in a started stream ends it with an error: $name', async (pair) => {
     let calls = 0;
     const gateway = await start({ hold: '30ms' }, (made) => {
       const { metrics } = made;
@@ -305,7 +305,7 @@ describe('a fault of ours', () => {
   });
 });
 
-test('an event loop that was blocked blames nobody', async () => {
+test('a blocked event loop does not time out requests', async () => {
   let isSilent = false;
   const deadline = new Deadline({ totalMs: 60_000, onSilence: () => (isSilent = true), onTotal: () => expect.unreachable() });
   deadline.expect(50);

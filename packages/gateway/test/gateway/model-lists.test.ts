@@ -52,7 +52,7 @@ test('a byte order mark before a list is skipped', async () => {
   expect(await listOf(gateway)).toEqual(['a/org/small']);
 });
 
-test('every provider is asked in its own protocol, once for a while', async () => {
+test('every provider is queried in its own protocol, and the list is cached', async () => {
   const [chat, anthropic, gemini] = [await provider(CHAT_LIST), await provider(ANTHROPIC_LIST), await provider(GEMINI_LIST)];
   const gateway = await start({
     providers: {
@@ -71,7 +71,7 @@ test('every provider is asked in its own protocol, once for a while', async () =
   ]);
 });
 
-describe('a provider that does not say', () => {
+describe('a provider without a usable list', () => {
   test.each([
     ['an error', { error: { message: 'no' } }, 401],
     ['something else', 'odd', 200],
@@ -90,7 +90,7 @@ describe('a provider that does not say', () => {
   });
 });
 
-test('what the operator has written down is all', async () => {
+test('configured models are listed without a query', async () => {
   const { base_url, asked } = await provider(CHAT_LIST);
   const gateway = await start({ providers: { a: { protocol: 'openai-chat', base_url } }, models: { fast: 'a/org/small' } });
   expect(await listOf(gateway)).toEqual(['fast']);

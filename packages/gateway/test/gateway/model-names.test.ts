@@ -108,7 +108,7 @@ describe('with thousands of invented names', () => {
     }
   });
 
-  test('an upstream that pauses stays paused', async () => {
+  test('a paused upstream stays paused', async () => {
     const { Breakers } = await import('../../src/upstream/breaker.ts');
     const breakers = new Breakers(() => 0);
     breakers.rest('real/model', 'failed');
@@ -123,7 +123,7 @@ describe('metric labels', () => {
   const labels = { client_protocol: 'c', upstream_protocol: 'u', provider: 'p' };
   const MAX_ANSWERED = 200;
 
-  test('a model gets its own label when the configuration names it or a provider answered for it', async () => {
+  test('a model gets its own label when it is configured or a provider responded for it', async () => {
     const metrics = new Metrics();
     for (let i = 0; i < 1000; i++) metrics.of({ ...labels, model: `invented-${i}` }).answered(404, 1);
     metrics.of({ ...labels, model: 'configured', isConfigured: true }).answered(500, 1);
@@ -138,7 +138,7 @@ describe('metric labels', () => {
     ]);
   });
 
-  test('one provider gets at most 200 labels for models that the configuration does not name', async () => {
+  test('a provider gets at most 200 labels for models that are not configured', async () => {
     const metrics = new Metrics();
     const answer = (provider: string, model: string, isConfigured = false): void => {
       metrics.answeredFor(provider, model);
@@ -154,7 +154,7 @@ describe('metric labels', () => {
     expect(text).toMatch(/provider="any-name",model="other".*status="200"\} 800/);
   });
 
-  test('a count that the gateway estimates itself is no answer of a provider', async () => {
+  test('an estimated token count does not create a label', async () => {
     const model = `${PREFIX}invented-for-counting`;
     const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }] });
     const reply = await fetch(`${gateway.url}/v1/messages/count_tokens`, { method: 'POST', body });
@@ -206,7 +206,7 @@ describe('40 names of 4 MB', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('leave a gateway with a small heap answering', async () => {
+  test('do not exhaust a gateway with a small heap', async () => {
     const file = join(folder, 'sluice.json');
     writeFileSync(
       file,

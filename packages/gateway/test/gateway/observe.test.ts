@@ -25,7 +25,7 @@ const pair = PAIRS[4] as Pair;
 const metrics = async (): Promise<string> => (await fetch(`${gateway.url}/metrics`)).text();
 
 describe('/metrics', () => {
-  test('has the names and the labels that dashboards know', async () => {
+  test('has the documented names and labels', async () => {
     faultd.play(good(pair, true));
     expectAnswered(pair, true, await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: true }));
     faultd.play([{ send: whole(500, '{}') }]);
@@ -50,7 +50,7 @@ describe('/metrics', () => {
     expect(text).toContain('# TYPE sluice_conversion_warnings_total counter');
   });
 
-  test('counts what could not be carried', async () => {
+  test('counts conversion notes', async () => {
     faultd.play(good(pair, true));
     await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: true, body: { top_k: 5 } });
     expect(await metrics()).toMatch(/sluice_conversion_warnings_total\{[^}]*code="DROPPED"\} 1/);
@@ -67,7 +67,7 @@ describe('/metrics', () => {
 const DECEPTIVE = '\u007f\u0080\u0085\u009b\u009f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
 
 describe('the log', () => {
-  test('has one line a request, whatever clients write into it', async () => {
+  test('has one line per request, with any client input', async () => {
     const name = `a\n{"level":"fatal"}\u001b[31m${DECEPTIVE}`;
     const reply = await ask(gateway.url, { client: 'openai-chat', model: name, stream: true });
     expect(reply.status).toBe(404);
@@ -86,7 +86,7 @@ describe('the log', () => {
     expect(String(line['reason'])).toContain(DECEPTIVE);
   });
 
-  test('tells what came of every attempt', async () => {
+  test('has the outcome of every attempt', async () => {
     faultd.play([{ send: whole(503, '{"error":{"message":"busy"}}') }]);
     const reply = await ask(gateway.url, { client: 'openai-chat', model: 'mend-openai-chat/m', stream: false });
     const own = gateway.log().filter((line) => line['request_id'] === reply.headers['x-sluice-request-id']);

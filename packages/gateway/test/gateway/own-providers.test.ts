@@ -148,7 +148,7 @@ function expected({ protocol, isStream }: Sent, sent: Json, model: string): Json
   return { ...named, stream_options: { ...options, include_usage: true } };
 }
 
-describe.skipIf(!SHARED)('a provider of which nothing is known gets the request as the client sent it', () => {
+describe.skipIf(!SHARED)('a provider without a profile gets the request unchanged', () => {
   test('there are requests of each protocol', () => {
     for (const protocol of PROTOCOLS) expect(REQUESTS.filter((one) => one.protocol === protocol).length).toBeGreaterThan(50);
   });
@@ -168,28 +168,25 @@ const CHANGED: Readonly<Record<string, string>> = {
     'recorded: 400, the first message must be of the user; "(continued)" is put before it',
 };
 
-describe.skipIf(!SHARED)(
-  'a known model at such a provider gets the request as the client sent it, unless a fact changes it',
-  () => {
-    const known = REQUESTS.filter(({ protocol, model }) => CODECS[protocol].hasFacts('own', model));
+describe.skipIf(!SHARED)('a known model at such a provider gets the request unchanged, unless its profile changes it', () => {
+  const known = REQUESTS.filter(({ protocol, model }) => CODECS[protocol].hasFacts('own', model));
 
-    test('there are known models', () => expect(known.length).toBeGreaterThan(200));
+  test('there are known models', () => expect(known.length).toBeGreaterThan(200));
 
-    test.each(known)('$name', async (request) => {
-      const { status, sent } = await send(request, request.model);
-      expect(status).toBe(200);
-      const wanted = expected(request, sent, request.model);
-      if (CHANGED[request.name]) expect(upstream.last?.body).not.toEqual(wanted);
-      else expect(upstream.last?.body).toEqual(wanted);
-    });
-  },
-);
+  test.each(known)('$name', async (request) => {
+    const { status, sent } = await send(request, request.model);
+    expect(status).toBe(200);
+    const wanted = expected(request, sent, request.model);
+    if (CHANGED[request.name]) expect(upstream.last?.body).not.toEqual(wanted);
+    else expect(upstream.last?.body).toEqual(wanted);
+  });
+});
 
 describe('the text of a request', () => {
   const post = (body: string, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body, headers });
 
-  test('goes to the letter, but for the model and the request for usage', async () => {
+  test('is forwarded verbatim except for the model and stream_options', async () => {
     const text =
       '{ "messages":[{"role":"user","content":"hi"}], "n":12345678901234567890, "t":1.0, "model" : "own-openai-chat/m","stream":true }';
     expect((await post(text)).status).toBe(200);
@@ -198,20 +195,20 @@ describe('the text of a request', () => {
     );
   });
 
-  test('a client that did not ask for usage gets none', async () => {
+  test('a client that did not request usage gets none', async () => {
     const body = { model: 'own-openai-chat/m', stream: true, messages: [{ role: 'user', content: 'hi' }] };
     expect(await (await post(JSON.stringify(body))).text()).not.toContain('"prompt_tokens"');
     const asking = { ...body, stream_options: { include_usage: true } };
     expect(await (await post(JSON.stringify(asking))).text()).toContain('"prompt_tokens"');
   });
 
-  test("what a client of the protocol should not send is the upstream's to judge", async () => {
+  test('invalid fields are forwarded for the upstream to reject', async () => {
     const body = { model: 'own-openai-chat/m', messages: [{ role: 'narrator', content: 7 }], tools: 'none' };
     expect((await post(JSON.stringify(body))).status).toBe(200);
     expect(upstream.last?.body).toEqual({ ...body, model: 'm' });
   });
 
-  test('state of another provider in the history does not reach it', async () => {
+  test('state of another provider in the history is not forwarded', async () => {
     const carrier = `cv1.gemini.google.thought_signature.self.${Buffer.from('secret').toString('base64url')}`;
     const details = [{ type: 'reasoning.encrypted', data: carrier }];
     const messages = [

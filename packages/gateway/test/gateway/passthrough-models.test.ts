@@ -98,7 +98,7 @@ describe('JSON', () => {
     ['/v1/threads/t/runs', '/v1/threads/t/runs'],
     ['/openai/v1/completions', '/v1/completions'],
     ['/v1/v1/moderations', '/v1/moderations'],
-  ])('%s goes to the provider of the model, with everything else to the letter', async (path, native) => {
+  ])('%s goes to the provider of the model, everything else unchanged', async (path, native) => {
     const text = (model: string): string =>
       `{"big": 12345678901234567890, "model" : "${model}","x":{"model":"chat/inner"}, "f":1.0}`;
     for (const provider of ['chat', 'chat2', 'resp']) {
@@ -127,14 +127,14 @@ describe('JSON', () => {
   });
 
   test.each([json({ input: 'hi' }), json({ model: null, input: 'hi' }), '[]', '"x"', ''])(
-    '%j names no model: the first provider gets it as it is',
+    '%j has no model; the first provider gets it unchanged',
     async (body) => {
       await send({ path: '/v1/moderations', body });
       expect(faultd.served).toMatchObject([{ path: '/chat/v1/moderations', body }]);
     },
   );
 
-  test('batches of Anthropic name their models in each request', async () => {
+  test('Anthropic batches have a model in each request', async () => {
     const batch = (...models: readonly string[]): string =>
       json({ requests: models.map((model, i) => ({ custom_id: `${i}`, params: { max_tokens: 1, model, messages: [] } })) });
     for (const path of ['/v1/messages/batches', '/anthropic/v1/messages/batches', '/anthropic/messages/batches']) {
@@ -170,7 +170,7 @@ describe('multipart', () => {
   const file = { name: 'file', file: 'a.wav', value: 'model\r\n--not it\r\n\0\u00ff' };
 
   test.each(['/v1/audio/transcriptions', '/v1/audio/translations', '/v1/images/edits', '/v1/images/variations', '/v1/videos'])(
-    '%s goes to the provider of the model, wherever its part stands',
+    '%s goes to the provider of the model, at any position of its part',
     async (path) => {
       const other = { name: 'language', value: 'chat/x' };
       for (const at of [0, 1, 2]) {
@@ -183,7 +183,7 @@ describe('multipart', () => {
     },
   );
 
-  test('behind a large file', async () => {
+  test('the model may follow a large file', async () => {
     const large = { ...file, value: 'x'.repeat(4 * 1024 * 1024) };
     await send({ path: '/v1/audio/transcriptions', headers: FORM, body: form(large, { name: 'model', value: 'chat2/m' }) });
     expect(faultd.served[0]?.path).toBe('/chat2/v1/audio/transcriptions');
@@ -203,7 +203,7 @@ describe('multipart', () => {
     expect(faultd.served).toMatchObject([{ path: '/chat2/v1/audio/transcriptions', body: body.replace('chat2/m', 'm') }]);
   });
 
-  test('without a model, or with a file of that name, it goes to the first provider as it is', async () => {
+  test('without a model field, the body goes to the first provider unchanged', async () => {
     for (const body of [form(file), form({ ...file, name: 'model' }), form({ name: 'x', value: 'name="model"' })]) {
       faultd.play([{ send: whole(200, '{}') }]);
       await send({ path: '/v1/files', headers: FORM, body });
@@ -221,7 +221,7 @@ describe('multipart', () => {
     ['too many parts', FORM, form(...Array.from({ length: 1001 }, () => file)), 'invalid multipart body'],
     ['two models', FORM, form(MODEL, MODEL), 'model: must be given only once'],
     ['a name of 513 bytes', FORM, form({ name: 'model', value: 'x'.repeat(513) }), 'model: must be at most 512 bytes'],
-  ])('%s is refused', async (_, headers, body, message) => {
+  ])('%s is rejected', async (_, headers, body, message) => {
     expectRefused('openai-chat', await send({ path: '/v1/audio/transcriptions', headers, body }), 400, message);
     expect(faultd.served).toEqual([]);
   });
@@ -260,7 +260,7 @@ describe('paths', () => {
     expect(faultd.served).toMatchObject([{ path: '/gem/upload/v1beta/files?uploadType=multipart', body: 'bytes' }]);
   });
 
-  test.each(['chat2/m', 'chat2%2Fm'])('a deployment is the model, whatever the body names: %s', async (deployment) => {
+  test.each(['chat2/m', 'chat2%2Fm'])('a deployment is the model, with any model in the body: %s', async (deployment) => {
     const path = `/openai/deployments/${deployment}/images/generations?api-version=2024-10-21`;
     const bodies: [body: string, sent: string][] = [
       ['{"n":1}', '{"n":1,"model":"m"}'],
@@ -309,14 +309,14 @@ describe('never another vendor', () => {
       'provider "chat" has no POST /v1/messages/batches: its protocol is openai-chat',
     ],
     ['/v1/audio/speech', 'demo/hello', {}, 'provider "demo" has no POST /v1/audio/speech'],
-  ])('%s for %s gets an error that says why', async (path, model, headers, message) => {
+  ])('%s for %s gets an error with the reason', async (path, model, headers, message) => {
     const body = path.endsWith('batches') ? { requests: [{ params: { model } }] } : { model };
     const reply = await send({ path, headers, body: json(body) });
     expectRefused(headers === ANTHROPIC ? 'anthropic-messages' : 'openai-chat', reply, 404, message);
     expect(faultd.served).toEqual([]);
   });
 
-  test('a provider that passes nothing on is not replaced', async () => {
+  test('a provider without passthrough is not replaced by another', async () => {
     const reply = await send({ path: '/v1/audio/speech', body: json({ model: 'closed/m' }) });
     expectRefused('openai-chat', reply, 403, 'set providers.closed.passthrough to "known" or "all"');
     expect(faultd.served).toEqual([]);
@@ -336,12 +336,12 @@ describe('never another vendor', () => {
     ['/v1/moderations', '{"model":"chat2/m","model":"chat/m"}', 'model: must be given only once'],
     ['/v1/moderations?model=chat/m', '{"model":"chat2/m"}', 'model: refers to more than one provider ("chat2", "chat")'],
     ['/v1/moderations', json({ model: 'x'.repeat(513) }), 'model: must be at most 512 bytes'],
-  ])('%s %s: what could be read in two ways is refused', async (path, body, message) => {
+  ])('%s %s: an ambiguous model is rejected', async (path, body, message) => {
     expectRefused('openai-chat', await send({ path, body }), 400, message);
     expect(faultd.served).toEqual([]);
   });
 
-  test('an endpoint that no provider passes on is refused before its body is read', async () => {
+  test('an endpoint without a passthrough provider is rejected before its body is read', async () => {
     const client = await RawClient.open(gateway.url);
     client.send('POST /v1/organization/invites HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000\r\n\r\n');
     expectRefused('openai-chat', await client.reply(), 404, 'is not a known endpoint');

@@ -148,7 +148,7 @@ function expectRefusedFor([, path, headers]: Asked, reply: Reply, status: number
 const readable = (cases: readonly Asked[]): readonly Asked[] => cases.filter(([method]) => method !== 'HEAD');
 
 describe('known, the default', () => {
-  test.each(HARMLESS)('%s %s is passed on, with and without client keys', async (method, path, headers) => {
+  test.each(HARMLESS)('%s %s is passed through, with and without client keys', async (method, path, headers) => {
     for (const setting of ['open', 'locked'] as const) {
       faultd.play([{ send: whole(200, '{"from":"upstream"}') }]);
       const reply = await send(setting, method, path, headers);
@@ -160,7 +160,7 @@ describe('known, the default', () => {
   });
 
   test.each(STORED)(
-    '%s %s reaches stored objects: passed on without client keys, refused with them',
+    '%s %s accesses stored objects: passed through without client keys, rejected with them',
     async (method, path, headers) => {
       expect((await send('open', method, path, headers)).status).toBe(200);
       expect(faultd.served).toHaveLength(1);
@@ -176,12 +176,12 @@ describe('known, the default', () => {
       expectRefusedFor([method, path, headers], await send(setting, method, path, headers), 404, '"all"');
   });
 
-  test.each(['OPTIONS', 'TRACE', 'PROPFIND'])('%s is not passed on at all', async (method) => {
+  test.each(['OPTIONS', 'TRACE', 'PROPFIND'])('%s is never passed through', async (method) => {
     expect((await send('locked all', method, '/v1/files')).status).toBe(405);
     expect(faultd.served).toEqual([]);
   });
 
-  test('a refused request is answered before its body is read', async () => {
+  test('a rejected request gets its response before its body is read', async () => {
     const client = await RawClient.open(gateways.get('locked')?.url ?? '');
     client.send(`DELETE /v1/files/f HTTP/1.1\r\nhost: a\r\nx-api-key: ${CLIENT_KEY}\r\ncontent-length: 1000000\r\n\r\n`);
     expectRefusedFor(['DELETE', '/v1/files/f', OPENAI], await client.reply(), 403, '"all"');
@@ -189,7 +189,7 @@ describe('known, the default', () => {
   });
 });
 
-describe('other spellings of a stored object do not get past the rule', () => {
+describe('other spellings of a stored object do not bypass the rule', () => {
   const SPELLINGS: readonly Asked[] = [
     ['GET', '//v1//files', OPENAI],
     ['GET', '/v1/files/', OPENAI],
@@ -238,7 +238,7 @@ describe('other spellings of a stored object do not get past the rule', () => {
     });
   });
 
-  test('a header that names another method stays here', async () => {
+  test('a method override header is not forwarded', async () => {
     const { status } = await send('locked', 'POST', '/v1/files', { 'x-http-method-override': 'GET', 'x-http-method': 'GET' });
     expect(status).toBe(200);
     expect(Object.keys(faultd.served[0]?.headers ?? {}).join()).not.toContain('method');
@@ -246,23 +246,23 @@ describe('other spellings of a stored object do not get past the rule', () => {
 });
 
 describe('all', () => {
-  test.each([...readable(STORED), ...UNKNOWN])('%s %s is passed on', async (method, path, headers) => {
+  test.each([...readable(STORED), ...UNKNOWN])('%s %s is passed through', async (method, path, headers) => {
     expect((await send('locked all', method, path, headers)).status).toBe(200);
     expect(faultd.served).toHaveLength(1);
   });
 });
 
 describe('off', () => {
-  test.each([...HARMLESS, ...readable(STORED), ...UNKNOWN])('%s %s is refused', async (method, path, headers) => {
+  test.each([...HARMLESS, ...readable(STORED), ...UNKNOWN])('%s %s is rejected', async (method, path, headers) => {
     for (const setting of ['locked off', 'open off'] as const)
       expectRefusedFor([method, path, headers], await send(setting, method, path, headers), 403, '"known" or "all"');
   });
 
-  test('converted endpoints are answered', async () => {
+  test('converted endpoints are served', async () => {
     expect((await send('locked off', 'GET', '/v1/models')).status).toBe(200);
   });
 
-  test('the next provider of the protocol takes its place', async () => {
+  test('the next provider of the protocol is used', async () => {
     const row = { protocol: 'openai-chat', base_url: faultd.url, api_key: KEY };
     const providers = { first: { ...row, passthrough: 'off' }, second: { ...row, base_url: `${faultd.url}/second` } };
     const gateway = await startGateway({ config: { providers } });
@@ -309,22 +309,22 @@ describe('providers of OpenAI’s two protocols', () => {
     return faultd.served[0]?.path.split('/')[1];
   }
 
-  test.each([...OF_RESPONSES, ...OF_BOTH])('%s %s reaches the only one, whichever it is', async (...asked) => {
+  test.each([...OF_RESPONSES, ...OF_BOTH])('%s %s reaches the only provider of either protocol', async (...asked) => {
     expect(await reached({ only: responses }, asked)).toBe('resp');
     faultd.play([{ send: whole(200, '{}') }]);
     expect(await reached({ only: chat }, asked)).toBe('chat');
   });
 
-  test.each(OF_RESPONSES)('%s %s reaches the one of Responses, where there are both', async (...asked) => {
+  test.each(OF_RESPONSES)('%s %s prefers the Responses provider', async (...asked) => {
     expect(await reached({ first: chat, second: responses }, asked)).toBe('resp');
   });
 
-  test.each(OF_BOTH)('%s %s reaches the one of Chat, where there are both', async (...asked) => {
+  test.each(OF_BOTH)('%s %s prefers the Chat provider', async (...asked) => {
     expect(await reached({ first: responses, second: chat }, asked)).toBe('chat');
   });
 });
 
-test('without a provider of the protocol, the error says so', async () => {
+test('without a provider of the protocol, the error reports it', async () => {
   const gateway = await startGateway({ config: { providers: { a: { protocol: 'gemini', base_url: faultd.url } } } });
   const client = await RawClient.open(gateway.url);
   const reply = await client.send(requestText('POST', '/v1/moderations', {}, '{}')).reply();

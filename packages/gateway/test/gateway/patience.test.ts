@@ -9,8 +9,8 @@ function waiting(totalMs: number): { deadline: Deadline; heard: string[]; clock:
   return { deadline, heard, clock };
 }
 
-describe('patience', () => {
-  test('ends with the silence that is too long, once', async () => {
+describe('deadline', () => {
+  test('expires once when nothing arrives in time', async () => {
     const { deadline, heard, clock } = waiting(60_000);
     deadline.expect(20);
     await clock.advance(19);
@@ -21,7 +21,7 @@ describe('patience', () => {
     expect(heard).toEqual(['silence']);
   });
 
-  test('is given anew by every sign', async () => {
+  test('is extended by every event', async () => {
     const { deadline, heard, clock } = waiting(60_000);
     deadline.expect(300);
     for (let i = 0; i < 8; i++) {
@@ -34,7 +34,7 @@ describe('patience', () => {
     expect(heard).toEqual(['silence']);
   });
 
-  test('takes a shorter time at once, and a longer one', async () => {
+  test('applies a shorter and a longer timeout at once', async () => {
     const { deadline, heard, clock } = waiting(60_000);
     deadline.expect(50_000);
     deadline.expect(20);
@@ -49,7 +49,7 @@ describe('patience', () => {
     expect(later).toEqual(['silence']);
   });
 
-  test('allows any silence while it rests, but not for ever', async () => {
+  test('does not expire while suspended, except by the total timeout', async () => {
     const { deadline, heard, clock } = waiting(150);
     deadline.expect(30);
     deadline.rest();
@@ -59,7 +59,7 @@ describe('patience', () => {
     expect(heard).toEqual(['total']);
   });
 
-  test('ends with the total, however many signs there are', async () => {
+  test('expires at the total timeout, regardless of events', async () => {
     const { deadline, heard, clock } = waiting(100);
     deadline.expect(60_000);
     const signs = clock.setRepeating(() => deadline.recordData(), 5);
@@ -70,7 +70,7 @@ describe('patience', () => {
     expect(heard).toEqual(['total']);
   });
 
-  test('says nothing once it has stopped', async () => {
+  test('does not expire after it was stopped', async () => {
     const { deadline, heard, clock } = waiting(30);
     deadline.expect(20);
     deadline.stop();

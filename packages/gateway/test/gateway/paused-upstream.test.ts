@@ -55,7 +55,7 @@ function readWithPauses(dialer: Dialer, call: Call): Promise<{ body: Buffer; mos
   });
 }
 
-describe('an answer that is read with many pauses', () => {
+describe('a response that is read with many pauses', () => {
   const text = Array.from({ length: 40_000 }, (_, i) => `${i} of 40000,`).join('');
   const tiny = (text.match(/.{1,500}/g) ?? []).map((piece) => chunk(piece).toString('latin1')).join('');
   const head = 'HTTP/1.1 200 OK\r\n';
@@ -65,7 +65,7 @@ describe('an answer that is read with many pauses', () => {
     ['in one chunk', `${streamHead()}${chunk(text).toString('latin1')}${LAST_CHUNK}`],
     ['with its length', `${head}content-length: ${text.length}\r\n\r\n${text}`],
     ['up to the end of the connection', `${head}connection: close\r\n\r\n${text}`],
-  ])('is whole, and little of it is buffered: %s', async (_, bytes) => {
+  ])('arrives complete, with a small buffer: %s', async (_, bytes) => {
     faultd.play(bytes.includes('connection: close') ? [{ send: bytes }, { fin: true }] : [{ send: bytes }]);
     const dialer = new Dialer({ upstreamKeepAliveMs: 1000, compressionRatio: 100 });
     const call = {
@@ -130,7 +130,7 @@ describe('a client that reads slowly', () => {
     return [{ send: streamHead() }, { send: chunk(before.join('')) }, { forever: word.repeat(500) }];
   };
 
-  test.each(PAIRS.slice(4, 6))('does not make the gateway hold more and more of its upstream: $name', async (pair) => {
+  test.each(PAIRS.slice(4, 6))('does not make the gateway buffer more and more: $name', async (pair) => {
     const gateway = await startGateway({ config: { providers: providersAt(faultd) } });
     faultd.play(flood(pair));
     const client = await RawClient.open(gateway.url);
@@ -155,7 +155,7 @@ describe('a client that reads slowly', () => {
     await gateway.close();
   });
 
-  test.each(PAIRS)('gets all of an answer that ends with its connection: $name', async (pair) => {
+  test.each(PAIRS)('gets all of a response that ends with its connection: $name', async (pair) => {
     const gateway = await startGateway({ config: { providers: providersAt(faultd), limits: { write_buffer: '1KiB' } } });
     const { before, after } = cutAfter(pair.upstream, 'two');
     const words = (before.at(-1) ?? '').repeat(20_000);

@@ -35,7 +35,7 @@ const provider = (protocol: string, over: object = {}): object => ({
 test.each([
   ['passed through', { repair: false }],
   ['with repaired responses', { repair: true }],
-])('a prompt without a model reaches the provider that speaks OpenAI Responses: %s', async (_, over) => {
+])('a prompt without a model goes to the OpenAI Responses provider: %s', async (_, over) => {
   faultd.play([{ send: whole(200, wholeOf('openai-responses')) }]);
   const gateway = await startGateway({
     config: { providers: { chat: provider('openai-chat'), stored: provider('openai-responses', over) } },
@@ -45,7 +45,7 @@ test.each([
   expect(JSON.parse(faultd.served.at(-1)?.body ?? '')).toEqual(BODY);
 });
 
-test('without such a provider the client learns that the template cannot be expanded', async () => {
+test('without such a provider the request is rejected', async () => {
   const gateway = await startGateway({ config: { providers: { chat: provider('openai-chat') } } });
   const reply = await post(gateway, BODY);
   expect(reply.status).toBe(400);
@@ -54,7 +54,7 @@ test('without such a provider the client learns that the template cannot be expa
   });
 });
 
-test('a model of another protocol cannot expand it either', async () => {
+test('a model of another protocol cannot expand a prompt template', async () => {
   const gateway = await startGateway({ config: { providers: { chat: provider('openai-chat') } } });
   const reply = await post(gateway, { ...BODY, model: 'chat/m' });
   expect(reply.status).toBe(400);

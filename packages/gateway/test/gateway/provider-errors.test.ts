@@ -62,7 +62,7 @@ describe('a rejected provider key', () => {
   const rejected = (upstream: ProtocolId, http_status: number, code: 'AUTHENTICATION' | 'PERMISSION' = 'AUTHENTICATION') =>
     errorOf(upstream, { code, message: REJECTED, http_status }).body;
 
-  test.each(WAYS)('is reported as that of the provider: $name', async ({ pair, stream }) => {
+  test.each(WAYS)('is reported with the name of the provider: $name', async ({ pair, stream }) => {
     faultd.play([{ send: whole(401, rejected(pair.upstream, 401)) }]);
     const reply = await askPair(pair, stream);
     expectRefused(pair.client, reply, 401, /^provider "[\w-]+" rejected its API key \(401\)$/);
@@ -74,7 +74,7 @@ describe('a rejected provider key', () => {
     expect(failed).toMatchObject({ msg: 'attempt failed', upstream_message: expect.stringContaining('Incorrect API key') });
   });
 
-  test('keeps what SDKs read beside the message', async () => {
+  test('keeps the error fields that SDKs read', async () => {
     const body = { error: { message: 'no', type: 'invalid_request_error', code: 'invalid_api_key', param: null } };
     faultd.play([{ send: whole(401, JSON.stringify(body)) }]);
     const reply = await askPair(PAIRS[0] as Pair, true);
@@ -84,7 +84,7 @@ describe('a rejected provider key', () => {
   });
 
   test.each(waysOf(PAIRS.filter(({ upstream }) => upstream === 'gemini')))(
-    'is found where Gemini reports it with status 400: $name',
+    'is detected in Gemini errors with status 400: $name',
     async ({ pair, stream }) => {
       const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }];
       const body = { error: { code: 400, message: 'API key not valid.', status: 'INVALID_ARGUMENT', details } };
@@ -93,20 +93,20 @@ describe('a rejected provider key', () => {
     },
   );
 
-  test.each(PAIRS)('is found in the first event of a stream: $name', async (pair) => {
+  test.each(PAIRS)('is detected in the first event of a stream: $name', async (pair) => {
     faultd.play(streamOf(errorFrames(pair.upstream, { code: 'AUTHENTICATION', message: REJECTED, http_status: 401 })));
     const reply = await askPair(pair, true);
     expectRefused(pair.client, reply, reply.status, /^provider "[\w-]+" rejected its API key/);
   });
 
-  test.each(WAYS)('403 names the provider and keeps its words: $name', async ({ pair, stream }) => {
+  test.each(WAYS)('403 names the provider and keeps its message: $name', async ({ pair, stream }) => {
     const message = 'Your project has no access to model m';
     const { body } = errorOf(pair.upstream, { code: 'PERMISSION', message, http_status: 403 });
     faultd.play([{ send: whole(403, body) }]);
     expectRefused(pair.client, await askPair(pair, stream), 403, /^provider "[\w-]+" denied access \(403\): Your project/);
   });
 
-  test('names the provider on passed-on endpoints', async () => {
+  test('names the provider on passed-through endpoints', async () => {
     faultd.play([{ send: whole(401, rejected('openai-chat', 401)) }]);
     const reply = await get('/v1/files');
     expectRefused('openai-chat', reply, 401, /^provider "pass-openai-chat" rejected its API key \(401\)$/);
@@ -114,7 +114,7 @@ describe('a rejected provider key', () => {
 });
 
 describe('errors about the request', () => {
-  test.each([400, 404, 413, 422, 429])('%i keeps the words of the upstream', async (status) => {
+  test.each([400, 404, 413, 422, 429])('%i keeps the message of the upstream', async (status) => {
     const message = 'prompt is too long: 210000 tokens > 200000 maximum';
     for (const { pair, stream } of WAYS) {
       const { body } = errorOf(pair.upstream, { code: 'INVALID_INPUT', message, http_status: status });
@@ -126,7 +126,7 @@ describe('errors about the request', () => {
   });
 });
 
-describe('failures that the gateway finds', () => {
+describe('failures detected by the gateway', () => {
   const begun = ({ upstream }: Pair): Script => [
     { send: streamHead() },
     { send: chunk(cutAfter(upstream, 'two').before.join('')) },
@@ -174,7 +174,7 @@ describe('failures that the gateway finds', () => {
     expectRefused(pair.client, await askPair(pair, false), 502, /^provider "[\w-]+" sent a response of more than 2000 bytes$/);
   });
 
-  test.each(PAIRS)('name the provider in a stream that has begun: $name', async (pair) => {
+  test.each(PAIRS)('name the provider in a started stream: $name', async (pair) => {
     faultd.play([...begun(pair), { hang: true }]);
     expectBrokenOff(
       pair.client,
@@ -194,7 +194,7 @@ describe('failures that the gateway finds', () => {
     gemini: { lost: '"code":502', late: '"code":504' },
   };
 
-  test.each(PAIRS)('a stream that breaks off fails with what clients retry: $name', async (pair) => {
+  test.each(PAIRS)('a truncated stream fails with an error that clients retry: $name', async (pair) => {
     const { lost, late } = RETRIED_BY[pair.client];
     for (const cut of [{ reset: true }, { fin: true }] as const) {
       faultd.play([...begun(pair), cut]);
@@ -207,7 +207,7 @@ describe('failures that the gateway finds', () => {
     expect(reply.body.toString()).toContain(late);
   });
 
-  test('name the provider on passed-on endpoints', async () => {
+  test('name the provider on passed-through endpoints', async () => {
     faultd.play([{ send: head(302, { location: 'http://x', 'content-length': '0' }) }]);
     expectRefused('openai-chat', await get('/v1/files'), 502, /^provider "pass-openai-chat" .*redirect/);
   });
@@ -220,7 +220,7 @@ describe('failures that the gateway finds', () => {
   });
 });
 
-describe('error bodies that are no JSON', () => {
+describe('error bodies that are not JSON', () => {
   const PAGE =
     '<html>\n<head><title>502</title></head>\n<body><h1>Bad Gateway</h1><p>http://10.0.3.7:8000 on gpu-7.internal</p></body></html>';
 
@@ -308,14 +308,14 @@ describe('private addresses in error messages', () => {
     expect(JSON.parse(reply.body.toString()).error.message).toBe(message);
   });
 
-  test('stay in answers, and in messages of the gateway itself', async () => {
+  test('are kept in responses and in messages of the gateway itself', async () => {
     const reply = await ask(gateway.url, { client: 'openai-chat', model: '10.0.3.7', stream: false });
     expectRefused('openai-chat', reply, 404, '"10.0.3.7"');
   });
 });
 
 describe('an unknown model', () => {
-  test.each(PAIRS.slice(0, 4))('is reported with the known ones and the nearest: $client', async ({ client }) => {
+  test.each(PAIRS.slice(0, 4))('is reported with the known models and the nearest one: $client', async ({ client }) => {
     for (const stream of [true, false]) {
       const reply = await ask(gateway.url, { client, model: 'fasst', stream });
       const message = 'no provider is configured for model "fasst"; known: fast, slow (did you mean "fast"?)';
@@ -327,7 +327,7 @@ describe('an unknown model', () => {
     ['GET', '/v1/models/fasst', ''],
     ['POST', '/v1/embeddings', '{"model":"fasst","input":"x"}'],
     ['POST', '/v1/messages/count_tokens', '{"model":"fasst","messages":[]}'],
-  ])('is reported in the same words on other endpoints: %s %s', async (method, path, body) => {
+  ])('is reported with the same message on other endpoints: %s %s', async (method, path, body) => {
     const client = await RawClient.open(gateway.url);
     const reply = await client.send(requestText(method, path, {}, body)).reply();
     client.leave();

@@ -64,7 +64,7 @@ describe.each(['own/m', 'together/m'])('chat to %s', (model) => {
     { field: 'stream_options', status: 422, message: 'body.stream_options: Extra inputs are not permitted', stream: true },
     { field: 'reasoning', status: 400, message: "'messages.1' : property 'reasoning_content' is unsupported", stream: true },
     { field: 'reasoning', status: 400, message: "'messages.1' : property 'reasoning_content' is unsupported", stream: false },
-  ])('a refusal of $field ($status, stream: $stream) is healed once and remembered', async (row) => {
+  ])('a rejected $field ($status, stream: $stream) is dropped in one retry and remembered', async (row) => {
     const { field, status, message, stream } = row;
     faultd.play(chatError(status, message), ok(stream));
     const first = await post('/v1/chat/completions', chat(model, stream));
@@ -82,7 +82,7 @@ describe.each(['own/m', 'together/m'])('chat to %s', (model) => {
     expect(gateway.log().filter(({ msg }) => msg === 'attempt failed')).toEqual([]);
   });
 
-  test('both fields may be refused, one after the other', async () => {
+  test('both fields may be rejected, one after the other', async () => {
     faultd.play(chatError(400, 'unknown field stream_options'), chatError(400, 'unknown field reasoning_content'), ok(true));
     expect((await post('/v1/chat/completions', chat(model, true))).status).toBe(200);
     expect((await post('/v1/chat/completions', chat(model, true))).status).toBe(200);
@@ -101,13 +101,13 @@ describe.each(['own/m', 'together/m'])('chat to %s', (model) => {
     ['a demand', 400, 'thinking is enabled but reasoning_content is missing in assistant tool call message'],
     ['another field', 400, "Unknown parameter: 'top_q'"],
     ['another status', 401, 'stream_options is not supported'],
-  ])('%s is no refusal', async (_, status, message) => {
+  ])('%s is not treated as a rejected field', async (_, status, message) => {
     faultd.play(chatError(status, message), ok(true));
     expect((await post('/v1/chat/completions', chat(model, true))).status).toBe(status);
     expect(bodies()).toHaveLength(1);
   });
 
-  test("stream_options without a stream are the client's own mistake", async () => {
+  test('stream_options without a stream is a client error', async () => {
     faultd.play(chatError(400, 'stream_options is not allowed when stream is false'), ok(false));
     const body = { ...chat(model, false), stream_options: { include_usage: true } };
     expect((await post('/v1/chat/completions', body)).status).toBe(400);
@@ -115,14 +115,14 @@ describe.each(['own/m', 'together/m'])('chat to %s', (model) => {
   });
 });
 
-test('a refusal is healed for clients of other protocols, too', async () => {
+test('a rejected field is dropped for clients of other protocols', async () => {
   faultd.play(chatError(400, 'stream_options: Extra inputs are not permitted'), ok(true));
   const body = { model: 'own/m', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'hi' }] };
   expect((await post('/v1/messages', body)).status).toBe(200);
   expect(bodies().map((sent) => sent['stream_options'])).toEqual([{ include_usage: true }, undefined]);
 });
 
-test('refusals are forgotten when the configuration is reloaded', () => {
+test('rejected fields are forgotten when the configuration is reloaded', () => {
   const refusals = new LearnedRefusals();
   const profile = { stream_usage: true, reasoning_replay: 'as_sent' } as Parameters<LearnedRefusals['findProfile']>[0]['profile']; // two of its fields
   refusals.learn({ key: 'p/m', profile }, ['reasoning']);
@@ -132,7 +132,7 @@ test('refusals are forgotten when the configuration is reloaded', () => {
   expect(refusals.findProfile({ key: 'p/m', profile: reloaded })).toBe(reloaded);
 });
 
-describe('what names a field', () => {
+describe('errors that name a field', () => {
   const error = (message: string, body?: unknown, status = 400) =>
     findRefusal({ code: 'INVALID_INPUT', message, upstream: { protocol: 'openai-chat', status, body } });
 
@@ -147,14 +147,14 @@ describe('what names a field', () => {
     [`${'x'.repeat(10_000)} unknown stream_options`, undefined],
   ])('%s', (message, field) => expect(error(message)).toBe(field));
 
-  test('a list of faults in the body', () => {
+  test('a list of errors in the body', () => {
     const detail = [{ type: 'extra_forbidden', loc: ['body', 'messages', 1, 'reasoning_content'], msg: 'Extra inputs' }];
     expect(error('refused', { detail }, 422)).toBe('reasoning');
     expect(error('refused', { detail }, 500)).toBe(undefined);
   });
 });
 
-describe('servers with demands of their own', () => {
+describe('servers with special requirements', () => {
   /** What the server finds wrong about the one request that it got. */
   const fault = (judge: (body: Json) => string | undefined): string | undefined => {
     expect(bodies()).toHaveLength(1);
@@ -242,7 +242,7 @@ describe('anthropic-version', () => {
   });
 });
 
-test('what is changed is in the log by name and path', async () => {
+test('changed fields are logged by name and path', async () => {
   faultd.play(good({ upstream: 'anthropic-messages' }, false));
   const body = { model: 'anthropic/claude-opus-5', max_tokens: 9, temperature: 1, messages: [{ role: 'user', content: 'hi' }] };
   expect((await post('/v1/messages', body)).status).toBe(200);

@@ -103,7 +103,7 @@ test.each(PAIRS)('a stream keeps the upstream, the key and the model it began wi
   client.leave();
 });
 
-describe('a file that cannot be used', () => {
+describe('an invalid file', () => {
   test.each([
     ['is half written', JSON.stringify({ providers: {} }).slice(0, -3), /sluice\.json:1:/],
     ['is empty', '', /has no settings/],
@@ -113,7 +113,7 @@ describe('a file that cannot be used', () => {
     ['has an unknown setting', { listn: {} }, /did you mean "listen"/],
     ['lets strangers in', { listen: { host: '0.0.0.0' } }, /is reachable from other machines/],
     ['wants a variable that is not set', '{ "auth": { "keys": ["$' + '{NOBODY_SET_IT}"] } }', /NOBODY_SET_IT is not set/],
-  ])('because it %s is refused with its reason, and the one before holds', async (_, config, reason) => {
+  ])('that %s is rejected with the reason, and the previous configuration stays', async (_, config, reason) => {
     write(config);
     await running.reload();
     const line = await logged(REFUSED);
@@ -124,7 +124,7 @@ describe('a file that cannot be used', () => {
     expectAnswered(pair, true, await ask(running.url, asking(pair, true)));
   });
 
-  test('shows no secret of it', async () => {
+  test('shows no secret in the log', async () => {
     write('{ "auth": { "keys": ["sk-proj-canary0123456789abcdef" } }');
     await running.reload();
     await logged(REFUSED);
@@ -132,13 +132,13 @@ describe('a file that cannot be used', () => {
   });
 });
 
-test('a file that changed is read without being told to', async () => {
+test('a changed file is reloaded automatically', async () => {
   write(at(second));
   await logged(READ);
 });
 
-describe('what a reload cannot do', () => {
-  test('is warned of: the socket, the limits and the log stay', async () => {
+describe('settings that a reload cannot change', () => {
+  test('listen, limits and log keep their values with a warning', async () => {
     write(at(first, { listen: { port: 1 }, limits: { messages: 1 }, log: { level: 'debug' } }));
     await running.reload();
     expect(await logged('changes in these sections take effect after a restart')).toMatchObject({
@@ -151,7 +151,7 @@ describe('what a reload cannot do', () => {
     expectAnswered(pair, false, await ask(running.url, { ...asking(pair, false), body: { messages } }));
   });
 
-  test('is not warned of when nothing of it changed', async () => {
+  test('unchanged settings cause no warning', async () => {
     write(at(second));
     await running.reload();
     await logged(READ);
@@ -159,7 +159,7 @@ describe('what a reload cannot do', () => {
   });
 });
 
-test('what is doubtful about the new file is said', async () => {
+test('warnings of the new file are logged', async () => {
   write(at(first, { models: { fast: ['mend-openai-chat/m', 'openai/gpt-5'] } }));
   await running.reload();
   expect(await logged('configuration warning')).toMatchObject({
@@ -168,7 +168,7 @@ test('what is doubtful about the new file is said', async () => {
   });
 });
 
-test('a client key that was taken out lets nobody in, at once', async () => {
+test('a removed client key is rejected at once', async () => {
   const headers = { 'x-api-key': 'a-client-key-0123456789' };
   const pair = PAIRS[4] as Pair;
   write(at(first, { auth: { keys: ['a-client-key-0123456789'] } }));
@@ -196,7 +196,7 @@ describe('a reload and the client keys', () => {
     expectRefused(pair.client, await ask(running.url, asking(pair, false)), 401);
   });
 
-  test('a reload with reset: true removes all client keys, and says so', async () => {
+  test('a reload with reset: true removes all client keys with a warning', async () => {
     write(at(first, { auth }));
     await running.reload();
     write(at(first, { reset: true }));
@@ -217,7 +217,7 @@ describe('a reload and the client keys', () => {
     await exposed.close(0);
   });
 
-  test('a host name that leads to a public address is no start without client keys', async () => {
+  test('a host name that resolves to a public address needs client keys at start', async () => {
     vi.spyOn(Gateway.prototype, 'listen').mockResolvedValue('http://192.0.2.1:1');
     const started = run({ folder, env: {}, listen: { host: 'localhost' } });
     await expect(started).rejects.toThrow(ConfigError);
@@ -260,7 +260,7 @@ describe('responses while the file changes', () => {
     return `listen: { port: 0 }\nproviders:\n${providers}models:\n  alias: ${number % 2 === 0 ? 'a' : 'b'}/model-${number}\n`;
   };
 
-  test('every response comes from a configuration in force, whatever the file is in between', async () => {
+  test('every response comes from a configuration in force, while the file changes', async () => {
     const broken = ['', '# a comment\n', '---\n', 'null\n', '{}\n', version(0).slice(0, 30), 'listen: { port: 0 }\n'];
     let written = 0;
     let seen = 0;

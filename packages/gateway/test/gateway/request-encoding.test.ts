@@ -91,7 +91,7 @@ describe.each(CODINGS)('%s', (coding, pack) => {
     }
   });
 
-  test('with a length, and when the client waits to be told to send', async () => {
+  test('with a content-length, and with "Expect: 100-continue"', async () => {
     faultd.play(good(pair, false));
     const body = pack(bodyOf(pair));
     const client = await RawClient.open(gateway.url);
@@ -102,7 +102,7 @@ describe.each(CODINGS)('%s', (coding, pack) => {
     client.leave();
   });
 
-  test('passed-on endpoints get it decompressed', async () => {
+  test('passed-through endpoints get it decompressed', async () => {
     faultd.play([{ send: whole(200, '{}') }]);
     const body = pack('{"input":"hello"}');
     expect((await post(pair, { coding, body, path: '/v1/moderations' })).status).toBe(200);
@@ -114,7 +114,7 @@ describe.each(CODINGS)('%s', (coding, pack) => {
     expectRefused(pair.client, await post(pair, { coding, body: Buffer.alloc(0) }), 400, 'a request body is required');
   });
 
-  test.each(CLIENTS)('what is truncated or corrupt is refused with 400: $name', async (of) => {
+  test.each(CLIENTS)('a truncated or corrupt body is rejected with 400: $name', async (of) => {
     faultd.play(good(of, false));
     const packed = pack(bodyOf(of));
     const flipped = Buffer.from(packed);
@@ -125,7 +125,7 @@ describe.each(CODINGS)('%s', (coding, pack) => {
     expect(faultd.served).toEqual([]);
   });
 
-  test('a body that is too large when decompressed is refused with 413', async () => {
+  test('a body that is too large when decompressed is rejected with 413', async () => {
     faultd.play(good(pair, false));
     const filled = (length: number): string => bodyOf(pair).replace('"y"', () => `"${randomBytes(length / 2).toString('hex')}"`);
     expectAnswered(pair, false, await post(pair, { coding, body: pack(filled(LIMIT - 1000)) }));
@@ -134,7 +134,7 @@ describe.each(CODINGS)('%s', (coding, pack) => {
     expectRefused(pair.client, await post(pair, { coding, body }), 413, `${LIMIT} bytes`);
   });
 
-  test('a body that grows more than 100 times is refused with 413; a small one may', async () => {
+  test('a body that grows more than 100 times is rejected with 413, unless it is small', async () => {
     faultd.play(good(pair, false));
     const repetitive = (length: number): string => bodyOf(pair).replace('"y"', () => `"${'a'.repeat(length)}"`);
     const small = pack(repetitive(512 * 1024));
@@ -144,7 +144,7 @@ describe.each(CODINGS)('%s', (coding, pack) => {
     expectRefused(pair.client, reply, 413, 'grows more than 100 times when decompressed (limits.compression_ratio)');
   });
 
-  test('a client that leaves in the middle leaves nothing behind', async () => {
+  test('a client that disconnects midway leaves no resources', async () => {
     const client = await RawClient.open(gateway.url);
     begin(client, pair, { coding });
     client.send(chunk(pack(bodyOf(pair)).subarray(0, 20)));
@@ -155,7 +155,7 @@ describe.each(CODINGS)('%s', (coding, pack) => {
 });
 
 test.each(['gzip, gzip', 'gzip, br', 'compress', 'zst', '<evil>', 'x'.repeat(1000)])(
-  '%s gets 415 and what is accepted',
+  '%s gets 415 with the accepted encodings',
   async (coding) => {
     for (const of of CLIENTS) {
       faultd.play(good(of, false));
@@ -172,7 +172,7 @@ test.runIf(zstdCompressSync === undefined)('zstd gets 415 where node has no zstd
   expectRefused(pair.client, await post(pair, { coding: 'zstd', body: Buffer.from('x') }), 415, ACCEPTED),
 );
 
-test('compressed bytes without content are limited, too', async () => {
+test('compressed bytes without content are limited', async () => {
   const client = await RawClient.open(gateway.url);
   begin(client, pair, { coding: 'gzip' });
   const empty = Buffer.concat(Array.from({ length: 10_000 }, () => zlib.gzipSync('')));
@@ -181,13 +181,13 @@ test('compressed bytes without content are limited, too', async () => {
   client.leave();
 });
 
-test('a body is not decompressed before the client is known', async () => {
+test('a body is not decompressed before authentication', async () => {
   const sent = { coding: 'gzip', body: Buffer.from('not gzip'), url: locked.url };
   expectRefused(pair.client, await post(pair, sent), 401);
   expectRefused(pair.client, await post(pair, { ...sent, headers: { 'x-api-key': CLIENT_KEY } }), 400);
 });
 
-test('a gateway that stops does not wait for the rest', async () => {
+test('a gateway that stops does not wait for the rest of a body', async () => {
   const stopping = await startGateway({ config: { providers: providersAt(faultd) } });
   const client = await RawClient.open(stopping.url);
   begin(client, pair, { coding: 'gzip' });

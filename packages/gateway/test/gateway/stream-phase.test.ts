@@ -21,7 +21,7 @@ describe('the phases of a stream attempt', () => {
     expect(walk(START, CONTENT, CONTENT, STOP, STOP)).toEqual(['held', 'streaming', 'streaming', 'ending', 'ending']);
   });
 
-  it('fail on an error before any content, whatever follows', () => {
+  it('fail on an error before any content', () => {
     expect(walk(START, ERROR, CONTENT, STOP)).toEqual(['held', 'failed', 'failed', 'failed']);
     expect(findNextPhase(SILENT, ERROR)).toEqual({ is: 'failed', error: { code: 'OVERLOADED', message: 'busy' } });
   });
@@ -34,17 +34,17 @@ describe('the phases of a stream attempt', () => {
     expect(walk(START, STOP, ERROR)).toEqual(['held', 'empty', 'failed']);
   });
 
-  it('take a delta without a stop reason for no content', () => {
+  it('treat a delta without a stop reason as no content', () => {
     const delta = (stop_reason: 'end_turn' | null): CanonicalStreamEvent => ({ type: 'message_delta', delta: { stop_reason } });
     expect(walk(delta(null), delta('end_turn'))).toEqual(['held', 'streaming']);
   });
 
-  it('do not change before the headers, in a refusal, or once settled', () => {
+  it('do not change before the headers, in an error response, or once settled', () => {
     for (const phase of [WAITING, SETTLED, { is: 'refusal', body: new Collector(1) } satisfies Phase])
       for (const event of [START, CONTENT, STOP, ERROR]) expect(findNextPhase(phase, event)).toBe(phase);
   });
 
-  it('know what is overdue, and when silence completes the response', () => {
+  it('determine the timeout, and when silence completes the response', () => {
     const phases: Phase[] = [WAITING, SILENT, { is: 'held' }, { is: 'streaming' }, { is: 'ending' }, { is: 'empty' }];
     expect(phases.map(findOverdue)).toEqual(['response', 'event', 'more', 'more', undefined, undefined]);
     expect(phases.map(hasContent)).toEqual([false, false, false, true, true, false]);

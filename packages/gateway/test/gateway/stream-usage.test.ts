@@ -71,7 +71,7 @@ const tokensIn = (metrics: string, direction: string): number =>
     .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 
 describe.each(ENDS)('when %s', (what, ending, script, end) => {
-  test.each(PAIRS)('the usage that was reported is in the log and the metrics: $name', async (pair) => {
+  test.each(PAIRS)('reported usage is in the log and the metrics: $name', async (pair) => {
     const limits = what === 'the upstream falls silent' ? { idle_timeout: '200ms' } : {};
     const gateway = await startGateway({ clock, config: { providers: providersAt(faultd), limits } });
     faultd.play([...begun(pair), ...script]);
@@ -95,7 +95,7 @@ describe.each(ENDS)('when %s', (what, ending, script, end) => {
 });
 
 test.each(PAIRS.filter(({ upstream }) => upstream === 'anthropic-messages'))(
-  'usage that was reported before any content is recorded, too: $name',
+  'usage reported before any content is recorded: $name',
   async (pair) => {
     const gateway = await startGateway({ config: { providers: providersAt(faultd) } });
     const [start = ''] = reporting(pair.upstream).split('\n\n');

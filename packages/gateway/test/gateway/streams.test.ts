@@ -7,7 +7,7 @@ import { Streams } from '../../src/exchange/load.ts';
 // Nothing of it is used here but that it can be listened to.
 const connection = (): ClientConnection => new ClientConnection({ on: () => undefined } as unknown as ServerResponse);
 
-test('who enters and leaves, in any order, leaves exactly the others', () => {
+test('streams can be added and removed in any order', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(9), { maxLength: 200 }), (steps) => {
       const streams = new Streams(1000);
@@ -27,7 +27,7 @@ test('who enters and leaves, in any order, leaves exactly the others', () => {
   );
 });
 
-test('all of them hear that nothing goes on, and so does who comes later', async () => {
+test('stop notifies all streams, also those added later', async () => {
   const streams = new Streams(10);
   const [first, second] = [connection(), connection()];
   streams.enter(first);

@@ -70,7 +70,7 @@ describe.skipIf(!hasScript)('a gateway whose terminal is closed', () => {
     ['stdin and stdout are the terminal', ''],
     ['only stdin is', '>out.txt'],
     ['only stdout is', '</dev/null'],
-  ])('lets streams end, and ends by SIGHUP: %s', async (_, redirect) => {
+  ])('lets streams finish and exits by SIGHUP: %s', async (_, redirect) => {
     // The first shell ends with its terminal, and the kernel signals the rest; the second one writes down the exit code.
     const serve = `exec "${process.execPath}" "${bin}" serve --config sluice.json ${redirect}`;
     const command = `(trap '' HUP; sh -c 'echo $$ >pid.txt; ${serve}'; echo "exit $?" >code.txt); true`;

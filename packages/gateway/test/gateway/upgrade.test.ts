@@ -48,7 +48,7 @@ describe('WebSocket on Responses', () => {
     ['/v1/responses?model=m', WEBSOCKET],
     ['/v1/responses', { ...WEBSOCKET, upgrade: 'WebSocket' }],
     ['/v1/responses', { ...WEBSOCKET, connection: 'keep-alive, upgrade', upgrade: 'h2c, websocket' }],
-  ])('%s %j is answered with 426 and the protocol to use', async (path, headers) => {
+  ])('%s %j gets 426 with the protocol to use', async (path, headers) => {
     faultd.play();
     const reply = await get(open.url, path, headers);
     expectRefused('openai-responses', reply, 426, 'WebSocket is not supported; send POST requests over HTTP');
@@ -56,7 +56,7 @@ describe('WebSocket on Responses', () => {
     expect(faultd.served).toEqual([]);
   });
 
-  test('a client without a key is refused as on every path', async () => {
+  test('a client without a key is rejected as on every path', async () => {
     expectRefused('openai-responses', await get(locked.url, '/v1/responses', WEBSOCKET), 401);
     const headers = { ...WEBSOCKET, authorization: `Bearer ${CLIENT_KEY}` };
     expectRefused('openai-responses', await get(locked.url, '/v1/responses', headers), 426);
@@ -81,7 +81,7 @@ describe('an upgrade elsewhere is ignored', () => {
   });
 
   // Java's HttpClient offers h2c with every request of a connection.
-  test.each(PAIRS.slice(0, 4))('POST with an offer of h2c is answered over HTTP/1.1: $name', async (pair: Pair) => {
+  test.each(PAIRS.slice(0, 4))('POST with an h2c offer is served over HTTP/1.1: $name', async (pair: Pair) => {
     faultd.play(good(pair, false));
     const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAA' };
     const reply = await ask(open.url, { client: pair.client, model: modelOf(pair), stream: false, headers });

@@ -46,7 +46,7 @@ describe('statuses', () => {
     [503, 'OVERLOADED'],
     [504, 'TIMEOUT'],
     [529, 'OVERLOADED'],
-  ] as const)('%i: another answers; alone, its words and status stay', async (status, code) => {
+  ] as const)('%i: falls back to another upstream; without one, status and message are kept', async (status, code) => {
     for (const { pair, stream } of WAYS) {
       const { body } = errorOf(pair.upstream, { code, message: 'words of the upstream', http_status: status });
       first.play([{ send: whole(status, body) }]);
@@ -78,7 +78,7 @@ describe('statuses', () => {
     }
   });
 
-  test('a wrong request is nobody else’s business', async () => {
+  test('an invalid request does not fall back to another upstream', async () => {
     for (const { pair, stream } of WAYS) {
       first.play([{ send: whole(400, errorOf(pair.upstream, { code: 'INVALID_INPUT', message: 'bad' }).body) }]);
       expectRefused(pair.client, await askWithSpare(pair, stream), 400, 'bad');
@@ -128,7 +128,7 @@ const ERROR_FRAMES: Record<ProtocolId, readonly string[]> = {
 describe('errors under status 200', () => {
   const OVERLOADED = { code: 'OVERLOADED', message: 'too busy today', http_status: 503 } as const;
 
-  test.each(WAYS)('a body that is an error: $name', async ({ pair, stream }) => {
+  test.each(WAYS)('an error as the body is reported as an error: $name', async ({ pair, stream }) => {
     first.play([{ send: whole(200, errorOf(pair.upstream, OVERLOADED).body) }]);
     expectAnswered(pair, stream, await askWithSpare(pair, stream));
     const reply = await askPair(pair, stream);
@@ -136,7 +136,7 @@ describe('errors under status 200', () => {
     expectRefused(pair.client, reply, reply.status, 'too busy today');
   });
 
-  test.each(PAIRS)('a stream that begins with an error: $name', async (pair) => {
+  test.each(PAIRS)('an error as the first event gets an error status or a fallback: $name', async (pair) => {
     first.play(streamOf(errorFrames(pair.upstream, OVERLOADED)));
     expectAnswered(pair, true, await askWithSpare(pair, true));
     const reply = await askPair(pair, true);
@@ -148,7 +148,7 @@ describe('errors under status 200', () => {
     PAIRS.flatMap((pair) =>
       ERROR_FRAMES[pair.upstream].map((frames, i) => ({ ...pair, frames, name: `${pair.name}, ${i + 1}` })),
     ),
-  )('in the words of real servers: $name', async ({ frames, ...pair }) => {
+  )('recorded error events of real servers are detected: $name', async ({ frames, ...pair }) => {
     first.play(streamOf(frames));
     for (const stream of [true, false]) {
       expectAnswered(pair, stream, await askWithSpare(pair, stream));
@@ -158,7 +158,7 @@ describe('errors under status 200', () => {
     }
   });
 
-  test.each(PAIRS)('a stream of one in the place of a whole answer: $name', async (pair) => {
+  test.each(PAIRS)('an error stream instead of a whole response is an error: $name', async (pair) => {
     const error = errorFrames(pair.upstream, OVERLOADED);
     for (const frames of [error, cutAfter(pair.upstream, 'two').before.join('') + error]) {
       first.play(streamOf(frames));
@@ -169,7 +169,7 @@ describe('errors under status 200', () => {
     }
   });
 
-  test.each(PAIRS)('the end of a stream, whether the upstream closes behind it or not: $name', async (pair) => {
+  test.each(PAIRS)('an error ends the stream, whether the upstream closes or not: $name', async (pair) => {
     first.play([
       { send: streamHead() },
       { send: chunk(cutAfter(pair.upstream, 'two').before.join('') + errorFrames(pair.upstream, OVERLOADED)) },
@@ -181,7 +181,7 @@ describe('errors under status 200', () => {
     await first.served[0]?.closed;
   });
 
-  test.each(PAIRS)('a stream that goes on with one: $name', async (pair) => {
+  test.each(PAIRS)('an error after content is sent in the protocol of the client: $name', async (pair) => {
     first.play(streamOf(cutAfter(pair.upstream, 'two').before.join(''), errorFrames(pair.upstream, OVERLOADED)));
     const reply = await askWithSpare(pair, true);
     expectBrokenOff(pair.client, reply, 'One two', 'too busy today');
@@ -194,27 +194,33 @@ describe('errors under status 200', () => {
 });
 
 describe('content types', () => {
-  test.each(['text/plain', 'application/json', 'application/octet-stream', ''])('a stream under %j is a stream', async (type) => {
-    for (const pair of PAIRS) {
-      const headers = {
-        'content-length': String(framesOf(pair.upstream).join('').length),
-        ...(type && { 'content-type': type }),
-      };
-      first.play([{ send: head(200, headers) + framesOf(pair.upstream).join('') }]);
-      expectAnswered(pair, true, await askPair(pair, true));
-      expectAnswered(pair, false, await askPair(pair, false));
-    }
-  });
+  test.each(['text/plain', 'application/json', 'application/octet-stream', ''])(
+    'a stream with content type %j is read as a stream',
+    async (type) => {
+      for (const pair of PAIRS) {
+        const headers = {
+          'content-length': String(framesOf(pair.upstream).join('').length),
+          ...(type && { 'content-type': type }),
+        };
+        first.play([{ send: head(200, headers) + framesOf(pair.upstream).join('') }]);
+        expectAnswered(pair, true, await askPair(pair, true));
+        expectAnswered(pair, false, await askPair(pair, false));
+      }
+    },
+  );
 
-  test.each(['text/event-stream', 'text/html'])('a whole answer under %s is told as a stream to who wants one', async (type) => {
-    for (const pair of PAIRS) {
-      first.play([{ send: whole(200, wholeOf(pair.upstream), { 'content-type': type }) }]);
-      expectAnswered(pair, true, await askPair(pair, true));
-      expectAnswered(pair, false, await askPair(pair, false));
-    }
-  });
+  test.each(['text/event-stream', 'text/html'])(
+    'a whole response with content type %s is streamed to a client that requested a stream',
+    async (type) => {
+      for (const pair of PAIRS) {
+        first.play([{ send: whole(200, wholeOf(pair.upstream), { 'content-type': type }) }]);
+        expectAnswered(pair, true, await askPair(pair, true));
+        expectAnswered(pair, false, await askPair(pair, false));
+      }
+    },
+  );
 
-  test.each(WAYS)('HTML is no answer: $name', async ({ pair, stream }) => {
+  test.each(WAYS)('an HTML page is an error: $name', async ({ pair, stream }) => {
     const page = '<!doctype html>\n\n<html><body>secret page of sk-canary-0123456789abcdef</body></html>';
     first.play([{ send: whole(200, page, { 'content-type': 'text/html; charset=utf-8' }) }]);
     expectAnswered(pair, stream, await askWithSpare(pair, stream));
@@ -226,12 +232,12 @@ describe('content types', () => {
     expect(JSON.stringify(strange)).not.toContain('canary');
   });
 
-  test.each(WAYS)('nothing is no answer: $name', async ({ pair, stream }) => {
+  test.each(WAYS)('an empty body is an error: $name', async ({ pair, stream }) => {
     first.play([{ send: whole(200, '') }]);
     expectRefused(pair.client, await askPair(pair, stream), 502);
   });
 
-  test.each(WAYS)('an error page of a proxy is not shown as JSON: $name', async ({ pair, stream }) => {
+  test.each(WAYS)('an error page of a proxy is not forwarded: $name', async ({ pair, stream }) => {
     first.play([{ send: whole(502, '<html><body><h1>Bad Gateway</h1></body></html>', { 'content-type': 'text/html' }) }]);
     expectRefused(pair.client, await askPair(pair, stream), 502);
   });
@@ -251,7 +257,7 @@ describe('redirects', () => {
   });
 });
 
-test('what an upstream says beside its answer stays here, but for what SDKs read', async () => {
+test('only upstream headers that SDKs read reach the client', async () => {
   for (const { pair, stream } of WAYS) {
     const headers = {
       'set-cookie': 'a=b',
@@ -267,7 +273,7 @@ test('what an upstream says beside its answer stays here, but for what SDKs read
   }
 });
 
-test('readers of errors agree', () => {
+test('all error decoders agree', () => {
   const { status, body } = errorOf('gemini', { code: 'RATE_LIMIT', message: 'slow' });
   expect(readError('gemini', status, {}, Buffer.from(body))).toMatchObject({ code: 'RATE_LIMIT', message: 'slow' });
 });

@@ -77,7 +77,7 @@ const BREAKS = BEFORE_THE_BREAK.flatMap(([what, sent]) =>
 );
 
 describe.each(BREAKS)('an upstream that sends $what before a $way', ({ sent, end }) => {
-  test('gets at most as many requests as the limits say', async () => {
+  test('gets at most as many requests as the limits allow', async () => {
     for (const { pair, stream } of WAYS) {
       first.dropConnections();
       first.play([...sent(pair, stream), end]);
@@ -88,7 +88,7 @@ describe.each(BREAKS)('an upstream that sends $what before a $way', ({ sent, end
     }
   });
 
-  test('also when the first of them meets a kept connection', async () => {
+  test('also if the first request uses a kept-alive connection', async () => {
     for (const { pair, stream } of WAYS) {
       first.play(good(pair, stream), [...sent(pair, stream), end]);
       expectAnswered(pair, stream, await askPair(gateway.url, pair, stream));
@@ -112,7 +112,7 @@ describe.each([
   });
   afterAll(() => limited.close());
 
-  test('the repeat on a new connection counts against both', async () => {
+  test('the retry on a new connection counts against both limits', async () => {
     for (const { pair, stream } of WAYS) {
       first.play(good(pair, stream), [{ reset: true }]);
       expectAnswered(pair, stream, await askPair(limited.url, pair, stream));
@@ -124,7 +124,7 @@ describe.each([
   });
 });
 
-test.each(WAYS)('a repeat on a new connection is logged as possibly billed: $name', async ({ pair, stream }) => {
+test.each(WAYS)('a retry on a new connection is logged as possibly billed: $name', async ({ pair, stream }) => {
   first.play(good(pair, stream), [{ reset: true }], good(pair, stream));
   expectAnswered(pair, stream, await askPair(gateway.url, pair, stream));
   const reply = await askPair(gateway.url, pair, stream);
@@ -134,7 +134,7 @@ test.each(WAYS)('a repeat on a new connection is logged as possibly billed: $nam
   expect(gateway.log().find((line) => line['request_id'] === id)).toMatchObject({ attempt: 1, may_be_billed: true });
 });
 
-describe('a passed-through request whose kept connection is closed', () => {
+describe('a passed-through request whose kept-alive connection is closed', () => {
   /** A request before it leaves a connection behind. */
   const onKeptConnection = async (method: string, ...scripts: readonly Script[]): Promise<Reply> => {
     first.dropConnections();
@@ -161,7 +161,7 @@ describe('a passed-through request whose kept connection is closed', () => {
     expect(reply.headers['x-sluice-attempts']).toBe('1');
   });
 
-  test('GET is sent once more, and not a third time', async () => {
+  test('GET is retried once', async () => {
     const reply = await onKeptConnection('GET', [{ reset: true }], [{ send: whole(200, '{"b":2}') }]);
     expect(reply).toMatchObject({ status: 200, headers: { 'x-sluice-attempts': '2' } });
     expectRefused('openai-chat', await onKeptConnection('GET', [{ reset: true }]), 502);
@@ -169,7 +169,7 @@ describe('a passed-through request whose kept connection is closed', () => {
   });
 });
 
-describe('an HTTP response that is malformed', () => {
+describe('a malformed HTTP response', () => {
   const MALFORMED: readonly (readonly [what: string, sent: string])[] = [
     ['has two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 7\r\n\r\nhello'],
     [
@@ -186,7 +186,7 @@ describe('an HTTP response that is malformed', () => {
     ['switches protocols', 'HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'],
   ];
 
-  test.each(MALFORMED)('and %s is not retried, and logged as possibly billed', async (_, sent) => {
+  test.each(MALFORMED)('with %s is not retried and logged as possibly billed', async (_, sent) => {
     for (const { pair, stream } of WAYS) {
       first.play([{ send: sent }, { hang: true }]);
       const reply = await askPair(gateway.url, pair, stream);
@@ -197,7 +197,7 @@ describe('an HTTP response that is malformed', () => {
     }
   });
 
-  test.each(MALFORMED)('and %s is followed by another upstream', async (_, sent) => {
+  test.each(MALFORMED)('with %s falls back to another upstream', async (_, sent) => {
     for (const { pair, stream } of WAYS) {
       first.play([{ send: sent }, { hang: true }]);
       second.play(good(pair, stream));

@@ -41,7 +41,7 @@ describe.each([
   ['is not JSON', 'data: {"oops": \n\n'],
   ['is plain text', 'data: Internal Server Error\n\n'],
 ])('an event whose data %s', (_, frame) => {
-  test.each(PAIRS)('ends the stream, and is not passed on: $name', async (pair) => {
+  test.each(PAIRS)('ends the stream with an error and is not forwarded: $name', async (pair) => {
     const { before, after } = cutAfter(pair.upstream, 'two');
     faultd.play(streamOf(before.join(''), frame + after.join('')));
     const reply = await askPair(pair, true);
@@ -49,19 +49,19 @@ describe.each([
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_malformed' });
   });
 
-  test.each(PAIRS)('in the first place: $name', async (pair) => {
+  test.each(PAIRS)('as the first event is an error: $name', async (pair) => {
     faultd.play(streamOf(frame + framesOf(pair.upstream).join('')));
     expectRefused(pair.client, await askPair(pair, true), 502, 'not JSON');
   });
 
-  test.each(PAIRS)('in the place of a whole answer: $name', async (pair) => {
+  test.each(PAIRS)('instead of a whole response is an error: $name', async (pair) => {
     const { before, after } = cutAfter(pair.upstream, 'two');
     faultd.play(streamOf(before.join(''), frame + after.join('')));
     expectRefused(pair.client, await askPair(pair, false), 502, 'not JSON');
   });
 });
 
-test.each(PAIRS)('a whole answer that is no JSON: $name', async (pair) => {
+test.each(PAIRS)('a whole response that is not JSON is an error: $name', async (pair) => {
   for (const body of [wholeOf(pair.upstream).slice(0, -2), '{"oops": ', 'null', '7', '"text"']) {
     faultd.play([{ send: whole(200, body) }]);
     const reply = await askPair(pair, false);
@@ -98,7 +98,7 @@ describe.each(FRAMINGS)('%s', (_, change) => {
 });
 
 // Who passes bytes through passes this on: only its client can know what to make of it.
-test.each(PAIRS.filter(({ isPassing }) => !isPassing))('no blank lines at all: $name', async (pair) => {
+test.each(PAIRS.filter(({ isPassing }) => !isPassing))('a stream without blank lines is read: $name', async (pair) => {
   faultd.play(
     streamOf(
       framesOf(pair.upstream)
@@ -111,7 +111,7 @@ test.each(PAIRS.filter(({ isPassing }) => !isPassing))('no blank lines at all: $
 });
 
 describe('characters', () => {
-  test.each(PAIRS)('that are no UTF-8 do not end a stream: $name', async (pair) => {
+  test.each(PAIRS)('that are not UTF-8 do not end a stream: $name', async (pair) => {
     const bytes = Buffer.concat(
       framesOf(pair.upstream).map((frame) => {
         const at = frame.indexOf(' two');
@@ -126,7 +126,7 @@ describe('characters', () => {
     expect(readStream(pair.client, reply.body)).toMatchObject({ text: TEXT.replace(' two', '\uFFFD\uFFFD two'), complete: true });
   });
 
-  test.each(PAIRS)('nor a whole answer: $name', async (pair) => {
+  test.each(PAIRS)('that are not UTF-8 do not fail a whole response: $name', async (pair) => {
     const [before = '', after = ''] = wholeOf(pair.upstream).split(' two');
     faultd.play([
       { send: whole(200, Buffer.concat([Buffer.from(before), Buffer.from([0xff, 0xfe]), Buffer.from(` two${after}`)])) },
@@ -135,7 +135,7 @@ describe('characters', () => {
     expect(readWhole(pair.client, reply.body).content).toMatchObject([{ text: TEXT.replace(' two', '\uFFFD\uFFFD two') }]);
   });
 
-  test.each(PAIRS)('cut at the end: $name', async (pair) => {
+  test.each(PAIRS)('truncated at the end become U+FFFD: $name', async (pair) => {
     faultd.play(streamOf(framesOf(pair.upstream).join(''), Buffer.from([0xf0, 0x9f])));
     expectText(pair, await askPair(pair, true));
     await expectCollected(pair);
@@ -145,7 +145,7 @@ describe('characters', () => {
 describe('the end', () => {
   const LAST: Record<ProtocolId, number> = { 'openai-chat': 1, 'anthropic-messages': 1, 'openai-responses': 0, gemini: 0 };
 
-  test.each(PAIRS)('said twice, and followed by more, is said once: $name', async (pair) => {
+  test.each(PAIRS)('sent twice, with more after it, is sent once: $name', async (pair) => {
     const frames = framesOf(pair.upstream);
     const more = pair.upstream === 'gemini' ? '' : frames.at(-1);
     faultd.play(streamOf(`${frames.join('')}${more}data: [DONE]\n\n${pair.upstream === 'gemini' ? '' : frames[1]}`));
@@ -156,7 +156,7 @@ describe('the end', () => {
     await expectCollected(pair);
   });
 
-  test.each(PAIRS)('left out, with a reason to stop, is an end: $name', async (pair) => {
+  test.each(PAIRS)('missing after a finish reason, the response is complete: $name', async (pair) => {
     const frames = framesOf(pair.upstream);
     faultd.play(streamOf(frames.slice(0, frames.length - LAST[pair.upstream]).join('')));
     expectText(pair, await askPair(pair, true));
@@ -164,7 +164,7 @@ describe('the end', () => {
   });
 
   test.each(PAIRS.filter(({ upstream, isPassing }) => isPassing && LAST[upstream] > 0))(
-    'left out or cut after a finish reason, the marker is added to passed bytes: $name',
+    'missing or truncated after a finish reason, the marker is added to passed-through bytes: $name',
     async (pair) => {
       const frames = framesOf(pair.upstream);
       const marker = frames.at(-1) ?? '';
@@ -182,7 +182,7 @@ describe('the end', () => {
     },
   );
 
-  test.each(PAIRS)('left out, without one, is none: $name', async (pair) => {
+  test.each(PAIRS)('missing without a finish reason, the response is an error: $name', async (pair) => {
     faultd.play(streamOf(cutAfter(pair.upstream, 'five.').before.join('')));
     const reply = await askPair(pair, true);
     expectBrokenOff(pair.client, reply, TEXT);
@@ -199,7 +199,7 @@ describe('the end', () => {
   };
 
   test.each(PAIRS.filter(({ upstream }) => USAGE_AGAIN[upstream]))(
-    'usage that is told twice counts once: $name',
+    'usage that is sent twice counts once: $name',
     async (pair) => {
       const frames = framesOf(pair.upstream);
       const at = frames.length - LAST[pair.upstream];
@@ -213,11 +213,14 @@ describe('the end', () => {
   );
 
   // Streams of Gemini have no other end than that of the body.
-  test.each(PAIRS.filter(({ upstream }) => upstream !== 'gemini'))('followed by silence is an end: $name', async (pair) => {
-    faultd.play([{ send: streamHead() }, { send: chunk(framesOf(pair.upstream).join('')) }, { hang: true }]);
-    const reply = ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: true });
-    expectText(pair, await clock.after(1000, reply));
-  });
+  test.each(PAIRS.filter(({ upstream }) => upstream !== 'gemini'))(
+    'followed by silence completes the response: $name',
+    async (pair) => {
+      faultd.play([{ send: streamHead() }, { send: chunk(framesOf(pair.upstream).join('')) }, { hang: true }]);
+      const reply = ask(gateway.url, { client: pair.client, model: modelOf(pair), stream: true });
+      expectText(pair, await clock.after(1000, reply));
+    },
+  );
 });
 
 /** Places and names that would harm a careless reader. */
@@ -264,7 +267,7 @@ const WILD_FIELDS: Record<ProtocolId, readonly string[]> = {
 };
 const WILD_VALUES = ['1e9', '-1', '"__proto__"', '{"__proto__":{"polluted":1}}', '[[[]]]', 'null', '[{"index":1e9}]'];
 
-test.each(PAIRS)('wild values in a whole answer: $name', async (pair) => {
+test.each(PAIRS)('wild values in a whole response: $name', async (pair) => {
   for (const field of WILD_FIELDS[pair.upstream])
     for (const value of WILD_VALUES) {
       const body = `${wholeOf(pair.upstream).slice(0, -1)},"${field}":${value},"__proto__":{"polluted":1}}`;
@@ -276,7 +279,7 @@ test.each(PAIRS)('wild values in a whole answer: $name', async (pair) => {
     }
 });
 
-test.each(PAIRS)('a whole answer that is nested without end: $name', async (pair) => {
+test.each(PAIRS)('an endlessly nested whole response is an error: $name', async (pair) => {
   const body = `${wholeOf(pair.upstream).slice(0, -1)},"x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   faultd.play([{ send: whole(200, body) }]);
   const reply = await askPair(pair, false);

@@ -90,7 +90,7 @@ describe.each([
 
   // Undici looks at its connect timeouts once in a second.
   test.concurrent.each(clients.flatMap(({ client }) => [true, false].map((stream) => ({ client, stream }))))(
-    'is told as 502 or 504 without its address: $client, stream $stream',
+    'is reported as 502 or 504 without its address: $client, stream $stream',
     async ({ client, stream }) => {
       const reply = await ask(gateway.url, { client, model: `${id}/m`, stream });
       expectRefused(client, reply, status, message);
@@ -100,7 +100,7 @@ describe.each([
     },
   );
 
-  test.each([true, false])('is followed by the next one at once: stream %s', async (stream) => {
+  test.each([true, false])('falls back to the next upstream at once: stream %s', async (stream) => {
     const pair = PAIRS[0] as Pair;
     second.play(good(pair, stream));
     const reply = await ask(gateway.url, { client: 'openai-chat', model: `${id}-or-spare`, stream });
@@ -129,7 +129,7 @@ const HANGS: readonly (readonly [when: string, script: (pair: Pair) => Script])[
 ];
 
 describe.each(HANGS)('an upstream that hangs %s', (_, script) => {
-  test.each(PAIRS.slice(0, 6))('stream, $name: 504, and the call is given up', async (pair) => {
+  test.each(PAIRS.slice(0, 6))('stream, $name: 504, and the upstream request is cancelled', async (pair) => {
     first.play(script(pair));
     const reply = await clock.after(150, ask(impatient.url, asking(pair, true)));
     expectRefused(pair.client, reply, 504, /did not respond within 150 ms|sent no event within 150 ms/);
@@ -141,7 +141,7 @@ describe.each(HANGS)('an upstream that hangs %s', (_, script) => {
     });
   });
 
-  test.each(PAIRS.slice(0, 6))('stream, $name: another answers', async (pair) => {
+  test.each(PAIRS.slice(0, 6))('stream, $name: falls back to another upstream', async (pair) => {
     first.play(script(pair));
     second.play(good(pair, true));
     expectAnswered(pair, true, await clock.after(150, ask(impatient.url, asking(pair, true, sparedModelOf(pair)))));
@@ -153,9 +153,9 @@ describe.each([
   ['behind the headers', 150, () => [{ send: head(200, { 'content-type': 'application/json', 'content-length': '99' }) }]],
   ['in the middle', 150, ({ upstream }) => [{ send: whole(200, wholeOf(upstream)).subarray(0, -20) }]],
 ] satisfies (readonly [when: string, ms: number, script: (pair: Pair) => Script])[])(
-  'a whole answer that hangs %s',
+  'a whole response that hangs %s',
   (_, ms, script) => {
-    test.each(PAIRS)('504, and another answers: $name', async (pair) => {
+    test.each(PAIRS)('504 or a fallback: $name', async (pair) => {
       first.play([...script(pair), { hang: true }]);
       expectRefused(pair.client, await clock.after(ms, ask(impatient.url, asking(pair, false))), 504);
       await first.served[0]?.closed;
@@ -165,7 +165,7 @@ describe.each([
   },
 );
 
-describe('an answer that takes too long', () => {
+describe('a response that takes too long', () => {
   let strict: Started;
   beforeAll(async () => {
     const limits = { retries_per_provider: 0, total_timeout: '300ms' };
@@ -179,14 +179,14 @@ describe('an answer that takes too long', () => {
     { forever: chunk(': not yet\n\n') },
   ];
 
-  test.each(PAIRS)('is ended in the stream: $name', async (pair) => {
+  test.each(PAIRS)('ends with an error in the stream: $name', async (pair) => {
     first.play([{ send: streamHead() }, ...babbling(pair.upstream)]);
     const reply = await clock.after(brokenOffAt(pair.client, 300), ask(strict.url, asking(pair, true, sparedModelOf(pair))));
     expectBrokenOff(pair.client, reply, 'One two', 'did not finish its response within');
     await first.served[0]?.closed;
   });
 
-  test.each(PAIRS)('is 504 as long as nothing was said: $name', async (pair) => {
+  test.each(PAIRS)('is 504 before any content: $name', async (pair) => {
     first.play([{ send: streamHead() }, { forever: chunk(': not yet\n\n') }]);
     expectRefused(
       pair.client,
@@ -225,7 +225,7 @@ const CUTS: readonly (readonly [where: string, frame: (frame: string) => Buffer]
 ];
 
 describe.each(CUTS)('a connection that is reset %s', (_, cut) => {
-  test.each(PAIRS)('behind content: $name', async (pair) => {
+  test.each(PAIRS)('after content ends the stream with an error: $name', async (pair) => {
     const { before, after } = cutAfter(pair.upstream, 'two');
     first.play([
       { send: streamHead() },
@@ -239,7 +239,7 @@ describe.each(CUTS)('a connection that is reset %s', (_, cut) => {
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_error', attempts: 1 });
   });
 
-  test.each(PAIRS)('before content: $name', async (pair) => {
+  test.each(PAIRS)('before content falls back to another upstream: $name', async (pair) => {
     const frames = framesOf(pair.upstream);
     const at = frames.findIndex((frame) => frame.includes('One'));
     const partial = cut((frames[at] ?? '').replace('One', ' three'));
@@ -272,31 +272,34 @@ describe.each([
       { send: chunk(wholeOf(upstream)) },
     ],
   ],
-] satisfies (readonly [where: string, script: (pair: Pair) => Script])[])('a whole answer that breaks off %s', (_, script) => {
-  test.each(PAIRS.flatMap((pair) => (['reset', 'fin'] as const).map((way) => ({ ...pair, way }))))(
-    'with a $way is none, and another answers: $name',
-    async ({ way, ...pair }) => {
-      first.play([...script(pair), { wait: 10 }, way === 'reset' ? { reset: true } : { fin: true }]);
-      second.play(good(pair, false));
-      expectRefused(
-        pair.client,
-        await clock.until(ask(gateway.url, asking(pair, false))),
-        502,
-        /connection to provider "[\w-]+" failed/,
-      );
-      expectAnswered(pair, false, await clock.until(ask(gateway.url, asking(pair, false, sparedModelOf(pair)))));
-    },
-  );
-});
+] satisfies (readonly [where: string, script: (pair: Pair) => Script])[])(
+  'a whole response that is truncated %s',
+  (_, script) => {
+    test.each(PAIRS.flatMap((pair) => (['reset', 'fin'] as const).map((way) => ({ ...pair, way }))))(
+      'by a $way is an error, with a fallback: $name',
+      async ({ way, ...pair }) => {
+        first.play([...script(pair), { wait: 10 }, way === 'reset' ? { reset: true } : { fin: true }]);
+        second.play(good(pair, false));
+        expectRefused(
+          pair.client,
+          await clock.until(ask(gateway.url, asking(pair, false))),
+          502,
+          /connection to provider "[\w-]+" failed/,
+        );
+        expectAnswered(pair, false, await clock.until(ask(gateway.url, asking(pair, false, sparedModelOf(pair)))));
+      },
+    );
+  },
+);
 
-test.each(PAIRS)('a stream that ends early, in order: $name', async (pair) => {
+test.each(PAIRS)('a stream that ends early without a reset is an error: $name', async (pair) => {
   first.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { send: LAST_CHUNK }]);
   const reply = await clock.until(ask(gateway.url, asking(pair, true, sparedModelOf(pair))));
   expectBrokenOff(pair.client, reply, 'One two', /ended early|ended/);
   expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_truncated', attempts: 1 });
 });
 
-describe('a kept connection that the upstream has closed', () => {
+describe('a kept-alive connection that the upstream has closed', () => {
   let repeating: Started;
   beforeAll(async () => {
     repeating = await startGateway({ config: { providers: providersAt(first), limits: { retries_per_provider: 1 } } });
@@ -304,7 +307,7 @@ describe('a kept connection that the upstream has closed', () => {
   afterAll(() => repeating.close());
 
   test.each(PAIRS.flatMap((pair) => [true, false].map((stream) => ({ ...pair, stream }))))(
-    'is replaced, and the request sent once more: $name, stream $stream',
+    'is replaced, and the request is retried: $name, stream $stream',
     async ({ stream, ...pair }) => {
       // The second request on a connection is met by a reset, as when a server restarts.
       first.play(good(pair, stream), [{ reset: true }], good(pair, stream));
@@ -318,7 +321,7 @@ describe('a kept connection that the upstream has closed', () => {
     },
   );
 
-  test('a new connection that breaks is not tried again by itself', async () => {
+  test('a new connection that fails is not retried automatically', async () => {
     first.dropConnections();
     first.play([{ reset: true }]);
     const reply = await ask(gateway.url, { client: 'openai-chat', model: 'mend-gemini/m', stream: false });

@@ -33,7 +33,7 @@ const askPair = (pair: Pair, stream: boolean): Promise<Reply> =>
 
 const expectText = (pair: Pair, reply: Reply): void => expectAnswered(pair, true, reply);
 
-describe('packed although plain was asked for', () => {
+describe('compressed although identity was requested', () => {
   const PACKINGS: readonly (readonly [coding: string, pack: (body: string) => Buffer])[] = [
     ['gzip', gzipSync],
     ['x-gzip', gzipSync],
@@ -43,7 +43,7 @@ describe('packed although plain was asked for', () => {
     ['identity', Buffer.from],
   ];
 
-  test.each(PACKINGS)('%s is unpacked', async (coding, pack) => {
+  test.each(PACKINGS)('%s is decompressed', async (coding, pack) => {
     for (const pair of PAIRS) {
       faultd.play([
         { send: streamHead({ 'content-encoding': coding }) },
@@ -59,14 +59,14 @@ describe('packed although plain was asked for', () => {
     }
   });
 
-  test.each(['gzip, gzip', 'gzip, br', 'compress', '<evil>'])('%s is refused', async (coding) => {
+  test.each(['gzip, gzip', 'gzip, br', 'compress', '<evil>'])('%s is rejected with 502', async (coding) => {
     for (const pair of PAIRS) {
       faultd.play([{ send: whole(200, gzipSync(gzipSync(wholeOf(pair.upstream))), { 'content-encoding': coding }) }]);
       for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'used content-encoding');
     }
   });
 
-  test.each(PAIRS)('a stream is told as it comes: $name', async (pair) => {
+  test.each(PAIRS)('a compressed stream is forwarded as it arrives: $name', async (pair) => {
     const gzip = createGzip({ flush: constants.Z_SYNC_FLUSH });
     const { before, after } = cutAfter(pair.upstream, 'two');
     const packed = (text: string): Promise<Buffer> =>
@@ -92,7 +92,7 @@ describe('packed although plain was asked for', () => {
     client.leave();
   });
 
-  test.each(PAIRS.slice(3, 6))('a bomb is stopped: $name', async (pair) => {
+  test.each(PAIRS.slice(3, 6))('a decompression bomb is stopped: $name', async (pair) => {
     // 64 MiB of spaces in 64 KiB: a thousand to one.
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '), { level: 9 });
     faultd.play([{ send: whole(200, bomb, { 'content-encoding': 'gzip' }) }]);
@@ -116,12 +116,12 @@ describe('packed although plain was asked for', () => {
       }
   });
 
-  test.each(PAIRS)('what cannot be unpacked is no answer: $name', async (pair) => {
+  test.each(PAIRS)('corrupt compressed data is an error: $name', async (pair) => {
     faultd.play([{ send: whole(200, 'not packed at all', { 'content-encoding': 'gzip' }) }]);
     for (const stream of [true, false]) expectRefused(pair.client, await askPair(pair, stream), 502, 'cannot be decompressed');
   });
 
-  test.each(PAIRS)('a packed stream that breaks off is seen to break off: $name', async (pair) => {
+  test.each(PAIRS)('a truncated compressed stream is an error: $name', async (pair) => {
     const packed = gzipSync(cutAfter(pair.upstream, 'two').before.join(''));
     faultd.play([{ send: streamHead({ 'content-encoding': 'gzip' }) }, { send: chunk(packed) }, { wait: 20 }, { reset: true }]);
     expectBrokenOff(pair.client, await askPair(pair, true), 'One two', /connection to provider "[\w-]+" failed/);

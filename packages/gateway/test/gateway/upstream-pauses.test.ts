@@ -71,7 +71,7 @@ describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: 
     expect(first.served).toHaveLength(5);
   });
 
-  test('gets one probe and no retries; one that fails is 503 with what is left of the pause', async () => {
+  test('gets one probe and no retries; a failed probe is 503 with the rest of the pause', async () => {
     await pause(pair, stream);
     for (const [passed, seconds] of [
       [0, '30'],
@@ -88,7 +88,7 @@ describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: 
     }
   });
 
-  test('gets one probe without retries when the pause has ended, and a new pause when that fails', async () => {
+  test('gets one probe without retries after the pause, and a new pause if it fails', async () => {
     await pause(pair, stream);
     first.play(broken(pair));
     now += 30_000;
@@ -112,7 +112,7 @@ describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: 
     { code: 'INVALID_INPUT', status: 400, words: 'not like this' },
     { code: 'AUTHENTICATION', status: 401, words: /rejected its API key \(401\)/ },
     { code: 'PERMISSION', status: 403, words: /denied access \(403\): not like this/ },
-  ] as const)('keeps the status and words of a probe that gets $status', async ({ code, status, words }) => {
+  ] as const)('keeps the status and message of a probe that gets $status', async ({ code, status, words }) => {
     await pause(pair, stream);
     const { body } = errorOf(pair.upstream, { code, message: 'not like this', http_status: status });
     first.play([{ send: whole(status, body) }]);
@@ -120,7 +120,7 @@ describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: 
     expect(first.served).toHaveLength(1);
   });
 
-  test('gets one probe at a time: other requests are 503 at once', async () => {
+  test('gets one probe at a time; other requests get 503 at once', async () => {
     await pause(pair, stream);
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => {
@@ -172,7 +172,7 @@ test('of several paused targets, the one whose pause ends first is probed', asyn
   }
 });
 
-test('an estimate of tokens needs no upstream: it neither waits for a pause nor ends it', async () => {
+test('a token estimate needs no upstream and does not affect a pause', async () => {
   const pair = PAIRS[4] as Pair;
   await pause(pair, false);
   first.play(good(pair, false));
@@ -214,7 +214,7 @@ describe('breakers', () => {
     expect(breakers.pause(['a'])).toEqual({ ms: 10_000, reason: 'again' });
   });
 
-  test('a probe that takes longer than a pause keeps others out no longer', () => {
+  test('a probe that takes longer than a pause does not block others', () => {
     const breakers = failing();
     expect(breakers.probe(['a'])).toBe('a');
     expect(breakers.probe(['a'])).toBeUndefined();

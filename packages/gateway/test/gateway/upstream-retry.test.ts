@@ -49,7 +49,7 @@ describe('429', () => {
     ['a time that has passed', { 'retry-after': new Date(0).toUTCString() }, 1],
     ['a negative time', { 'retry-after': '-5' }, 13],
     ['nothing', {}, 13],
-  ])('is waited for, when it asks for %s', async (_, headers, ms) => {
+  ])('is waited for when Retry-After is %s', async (_, headers, ms) => {
     for (const { pair, stream } of WAYS) {
       first.play(limited(pair, headers), good(pair, stream));
       const reply = await clock.after(ms, ask(gateway.url, { client: pair.client, model: modelOf(pair), stream }));
@@ -61,7 +61,7 @@ describe('429', () => {
   test.each([
     ['three days', { 'retry-after': '259200' }, '259200'],
     ['a day of next year', { 'retry-after': new Date(Date.now() + 1e9).toUTCString() }, /^\d{6,7}$/],
-  ])('goes to the client, when it asks for %s', async (_, headers, seconds) => {
+  ])('is passed to the client when Retry-After is %s', async (_, headers, seconds) => {
     for (const { pair, stream } of WAYS) {
       first.play(limited(pair, headers));
       const reply = await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
@@ -71,7 +71,7 @@ describe('429', () => {
     }
   });
 
-  test('is not waited for when another can answer', async () => {
+  test('is not waited for when another upstream is available', async () => {
     for (const { pair, stream } of WAYS) {
       first.play(limited(pair, { 'retry-after': '0.2' }));
       second.play(good(pair, stream));
@@ -82,7 +82,7 @@ describe('429', () => {
     }
   });
 
-  test('for want of money is not tried again', async () => {
+  test('for exhausted credit is not retried', async () => {
     for (const { pair, stream } of waysOf(PAIRS.filter(({ upstream }) => upstream.startsWith('openai-')))) {
       first.play([{ send: whole(429, SPENT) }]);
       const reply = await ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
@@ -91,7 +91,7 @@ describe('429', () => {
     }
   });
 
-  test('that asks for more than it gets makes its upstream rest', async () => {
+  test('with a long Retry-After pauses its upstream', async () => {
     const resting = await startGateway({
       config: { providers: providersAt(first, second), models: modelsWithSpare() },
       hasBreakers: true,
@@ -115,7 +115,7 @@ describe('the same upstream', () => {
   const pair = PAIRS[4] as Pair;
   const asking = { client: pair.client, model: modelOf(pair), stream: true };
 
-  test('is asked three times and no more', async () => {
+  test('gets at most three attempts', async () => {
     first.play(busy(pair));
     // A tenth of 250 and 500 ms, halved.
     const reply = await clock.after(13 + 25, ask(gateway.url, asking));
@@ -124,14 +124,14 @@ describe('the same upstream', () => {
     expect(reply.headers).toMatchObject({ 'x-sluice-attempts': '3' });
   });
 
-  test('is believed when it says that there is no use in it', async () => {
+  test('x-should-retry: false overrides the default verdict', async () => {
     first.play(busy(pair, { 'x-should-retry': 'false' }));
     const reply = await ask(gateway.url, asking);
     expect(first.served).toHaveLength(1);
     expect(reply.headers['x-should-retry']).toBe('false');
   });
 
-  test('is believed when it says that there is', async () => {
+  test('x-should-retry: true overrides the default verdict', async () => {
     const timeout = whole(504, errorOf('openai-chat', { code: 'TIMEOUT', message: 'late', http_status: 504 }).body, {
       'x-should-retry': 'true',
     });
@@ -139,7 +139,7 @@ describe('the same upstream', () => {
     expectAnswered(pair, true, await clock.after(13, ask(gateway.url, asking)));
   });
 
-  test.each(WAYS)('is not asked again by who has left: $name', async ({ pair: way, stream }) => {
+  test.each(WAYS)('is not retried after the client has left: $name', async ({ pair: way, stream }) => {
     first.play(limited(way, { 'retry-after': '0.9' }), good(way, stream));
     const client = await RawClient.open(gateway.url);
     client.send(askText({ client: way.client, model: modelOf(way), stream }));
@@ -156,7 +156,7 @@ describe('the same upstream', () => {
     expect(first.served).toHaveLength(1);
   });
 
-  test.each(WAYS)('nor by a gateway that stops: $name', async ({ pair: way, stream }) => {
+  test.each(WAYS)('is not retried by a gateway that stops: $name', async ({ pair: way, stream }) => {
     const stopping = await startGateway({ clock, config: { providers: providersAt(first) } });
     first.play(limited(way, { 'retry-after': '9' }), good(way, stream));
     const client = await RawClient.open(stopping.url);
@@ -170,8 +170,8 @@ describe('the same upstream', () => {
   });
 });
 
-describe('the budget of retries', () => {
-  test('is a share of the requests, and a little by time', () => {
+describe('the retry budget', () => {
+  test('is a share of the requests plus a small rate', () => {
     let now = 0;
     const budget = new RetryBudget(0.25, () => now);
     const spendAll = (): number => {
@@ -186,7 +186,7 @@ describe('the budget of retries', () => {
     expect(spendAll()).toBe(20);
   });
 
-  test('is kept when an upstream is down for everybody', async () => {
+  test('holds when an upstream is down for all requests', async () => {
     const broke = await startGateway({
       config: { providers: providersAt(first) },
       services: (made) => ({ ...made, random: () => -0.49, budget: new RetryBudget(0.1, () => 0) }),
@@ -199,7 +199,7 @@ describe('the budget of retries', () => {
 });
 
 describe.each(waysOf(PAIRS.slice(4, 6)))('an upstream that fails again and again: $name', ({ pair, stream }) => {
-  test('rests, while another answers', async () => {
+  test('is paused while another upstream responds', async () => {
     const resting = await startGateway({
       config: { providers: providersAt(first, second), models: modelsWithSpare(), limits: { retries_per_provider: 0 } },
       hasBreakers: true,
@@ -219,7 +219,7 @@ describe.each(waysOf(PAIRS.slice(4, 6)))('an upstream that fails again and again
     await resting.close();
   });
 
-  test('rests at once when it does not know our key, and nobody learns which', async () => {
+  test('is paused at once when it rejects the key, and the key is not shown', async () => {
     const resting = await startGateway({
       config: { providers: providersAt(first, second), models: modelsWithSpare() },
       hasBreakers: true,

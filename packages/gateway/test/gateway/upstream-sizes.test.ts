@@ -35,7 +35,7 @@ const askPair = (pair: Pair, stream: boolean): Promise<Reply> =>
 const WAYS = waysOf(PAIRS);
 
 describe('sizes', () => {
-  test.each(PAIRS)('a line without end: $name', async (pair) => {
+  test.each(PAIRS)('an endless line is cancelled at the limit: $name', async (pair) => {
     first.play([
       { send: streamHead() },
       { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) },
@@ -49,7 +49,7 @@ describe('sizes', () => {
     expect(first.served[0]?.sent).toBeLessThan(16 * 1024 * 1024);
   });
 
-  test.each(PAIRS)('an event without end: $name', async (pair) => {
+  test.each(PAIRS)('an endless event is cancelled at the limit: $name', async (pair) => {
     first.play([
       { send: streamHead() },
       { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) },
@@ -58,7 +58,7 @@ describe('sizes', () => {
     expectBrokenOff(pair.client, await askPair(pair, true), 'One two', 'longer than allowed');
   });
 
-  test.each(PAIRS)('a stream without end: $name', async (pair) => {
+  test.each(PAIRS)('an endless stream is cancelled at the limit: $name', async (pair) => {
     const { before } = cutAfter(pair.upstream, 'two');
     first.play([
       { send: streamHead() },
@@ -70,20 +70,20 @@ describe('sizes', () => {
     expect(reply.body.length).toBeLessThan(2 * 1024 * 1024);
   });
 
-  test.each(PAIRS)('a whole answer without end: $name', async (pair) => {
+  test.each(PAIRS)('an endless whole response is cancelled at the limit: $name', async (pair) => {
     first.play([{ send: head(200, { 'content-type': 'application/json' }) }, { forever: ' '.repeat(80_000) }]);
     expectRefused(pair.client, await askPair(pair, false), 502, /sent .*(more than \d+ bytes|too large)/);
     await first.served[0]?.closed;
   });
 
-  test.each(WAYS)('an error without end: $name', async ({ pair, stream }) => {
+  test.each(WAYS)('an endless error body is cut at the limit: $name', async ({ pair, stream }) => {
     first.play([{ send: head(500, { 'content-type': 'text/plain' }) }, { forever: 'oh no '.repeat(1000) }]);
     expect((await askPair(pair, stream)).status).toBeGreaterThanOrEqual(500);
     await first.served[0]?.closed;
   });
 });
 
-test.each(waysOf(PAIRS.slice(3, 6)))('an answer that comes byte by byte: $name', async ({ pair, stream }) => {
+test.each(waysOf(PAIRS.slice(3, 6)))('a response that arrives byte by byte is read: $name', async ({ pair, stream }) => {
   const body = stream ? framesOf(pair.upstream).join('') : wholeOf(pair.upstream);
   const type = stream ? 'text/event-stream' : 'application/json';
   first.play([{ send: head(200, { 'content-type': type, 'content-length': String(body.length) }) }, { split: body }]);
@@ -91,7 +91,7 @@ test.each(waysOf(PAIRS.slice(3, 6)))('an answer that comes byte by byte: $name',
 });
 
 describe('uploads', () => {
-  test.each([413, 400])('an upstream that answers %i before it has read the request', async (status) => {
+  test.each([413, 400])('an upstream may respond with %i before it has read the request', async (status) => {
     for (const { pair, stream } of WAYS) {
       const { body } = errorOf(pair.upstream, { code: 'PAYLOAD_TOO_LARGE', message: 'far too much', http_status: status });
       first.play([{ send: whole(status, body, { connection: 'close' }) }, { wait: 30 }, { reset: true }]);
@@ -106,7 +106,7 @@ describe('uploads', () => {
     }
   });
 
-  test('an interim answer is no answer', async () => {
+  test('an interim response is skipped', async () => {
     for (const { pair, stream } of WAYS) {
       first.play([{ send: head(102) }, { send: head(103, { link: '</x>' }) }, ...good(pair, stream)]);
       expectAnswered(pair, stream, await askPair(pair, stream));

@@ -78,7 +78,7 @@ test.each([
   ['not a host', 'not a host'],
 ])('OLLAMA_HOST=%s is %s', (host, url) => expect(parseHost(host, 11434)).toBe(url));
 
-describe('loopback', () => {
+describe('loopback addresses', () => {
   test.each([
     '127.0.0.1',
     '127.1.2.3',
@@ -89,7 +89,7 @@ describe('loopback', () => {
     '[::1]',
     '::ffff:127.0.0.1',
     '[::ffff:7f00:1]',
-  ])('%s is', (host) => expect(isLoopback(host)).toBe(true));
+  ])('%s is loopback', (host) => expect(isLoopback(host)).toBe(true));
   test.each([
     '0.0.0.0',
     '::',
@@ -101,7 +101,7 @@ describe('loopback', () => {
     '1127.0.0.1',
     '127.0.0.256',
     '::ffff:10.0.0.1',
-  ])('%j is not', (host) => expect(isLoopback(host)).toBe(false));
+  ])('%j is not loopback', (host) => expect(isLoopback(host)).toBe(false));
 });
 
 test.each([
@@ -115,7 +115,8 @@ test.each([
   ['http://other.example:4141', false],
   ['https://api.openai.com/v1', false],
   ['nonsense', false],
-])('%s leads to the gateway: %s', (url, isOurs) => expect(pointsAt(url, { host: 'gate.example', port: 4141 })).toBe(isOurs));
+])('%s is the address of the gateway: %s', (url, isOurs) =>
+  expect(pointsAt(url, { host: 'gate.example', port: 4141 })).toBe(isOurs),
+);
 
-test('a port of the system’s choice is nobody’s address', () =>
-  expect(pointsAt('http://127.0.0.1:0', { host: '127.0.0.1', port: 0 })).toBe(false));
+test('port 0 matches no address', () => expect(pointsAt('http://127.0.0.1:0', { host: '127.0.0.1', port: 0 })).toBe(false));

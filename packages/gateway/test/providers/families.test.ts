@@ -38,4 +38,4 @@ test.each([
   ['my-gpt-5', undefined],
   ['sonarqube', undefined],
   ['', undefined],
-])('%s is of %s', (model, provider) => expect(findFamily(model)).toBe(provider));
+])('%s belongs to %s', (model, provider) => expect(findFamily(model)).toBe(provider));

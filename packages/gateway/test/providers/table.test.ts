@@ -10,7 +10,7 @@ const ROWS: [string, ProviderRow][] = Object.entries(PROVIDERS);
 const docs = readFileSync(fileURLToPath(new URL('../../../../docs/config.md', import.meta.url)), 'utf8');
 
 describe.each(ROWS)('%s', (id, row) => {
-  test('has an address that is complete and safe', () => {
+  test('has a complete https or local base URL', () => {
     if (row.base_url === undefined) return expect(row.base_env).toBeDefined();
     const url = new URL(row.base_url);
     expect(url.protocol).toBe(row.local ? 'http:' : 'https:');
@@ -21,7 +21,7 @@ describe.each(ROWS)('%s', (id, row) => {
     expect(row.local).toBe(url.hostname === '127.0.0.1' ? true : undefined);
   });
 
-  test('can be switched on by the environment', () => {
+  test('can be enabled by the environment', () => {
     const variables = [...row.key_env, ...(row.token_env ?? []), ...(row.base_env ?? [])];
     for (const name of variables) expect(name).toMatch(/^[A-Z][A-Z0-9_]+$/);
     expect(row.local ? row.base_env : row.key_env).not.toHaveLength(0);
@@ -43,7 +43,7 @@ describe.each(ROWS)('%s', (id, row) => {
 const WITHOUT_PROFILE = new Set(['github-models']);
 
 test.each(ROWS.filter(([id, { protocol }]) => protocol === 'openai-chat' && !WITHOUT_PROFILE.has(id)))(
-  '%s is called the same in core',
+  '%s has the same id in the core',
   (id) => expect(Object.keys(OPENAI_CHAT_PROFILES)).toContain(findProfileId(id)),
 );
 
@@ -58,19 +58,19 @@ test.each([
   ['openai-responses', 'openai-responses', { official: true }],
   ['azure-responses', 'openai-responses', { official: true }],
   ['xai-responses', 'openai-responses', { encrypted_reasoning: true }],
-] as const)('%s has a profile of its own in the library', (id, protocol, profile) => {
+] as const)('%s has its own profile in the library', (id, protocol, profile) => {
   expect(CODECS[protocol].profileFor(id)).toMatchObject(profile);
   expect(CODECS[protocol].profileFor('somebody')).not.toMatchObject(profile);
 });
 
-test('convertRequest takes an id of the second protocol of a vendor', () => {
+test('convertRequest accepts the id of the second protocol of a vendor', () => {
   const body = { model: 'gpt-5.6', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], temperature: 0.5 };
   const sent = (provider: string): unknown =>
     convertRequest(body, { from: 'openai-chat', to: 'openai-responses', provider }).body;
   expect(sent('openai-responses')).toEqual(sent('openai'));
 });
 
-test('the vendors of the four protocols are official, nobody else is', () => {
+test('only the vendors of the four protocols are official', () => {
   const official = ROWS.filter(([, row]) => row.official);
   expect(official.map(([id]) => id)).toEqual(['openai', 'openai-responses', 'anthropic', 'google']);
   expect(new Set(official.map(([, { protocol }]) => protocol)).size).toBe(4);
@@ -95,9 +95,7 @@ test.each([
   expect(openaiChatCodec.buildUrl('CHAT', { provider, model: 'm', stream: false })).toBe(url);
 });
 
-test.each(['', 'constructor', '__proto__', 'toString', 'opneai'])('there is no row %j', (id) =>
-  expect(findRow(id)).toBeUndefined(),
-);
+test.each(['', 'constructor', '__proto__', 'toString', 'opneai'])('%j is not a row', (id) => expect(findRow(id)).toBeUndefined());
 
 test('ids are one word', () => {
   for (const id of PROVIDER_IDS) expect(id).toMatch(/^[a-z][a-z0-9-]*$/);
