@@ -33,7 +33,8 @@ export function eachProtocolOnlyField(
     if (ignorableFields?.has(field)) continue;
     const value = fields[name];
     const pointer = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    if (ignorableFields?.has(`${field}/`) && isObject(value)) eachProtocolOnlyField(value, { id, ignorableFields }, pointer, `${field}/`, report);
+    if (ignorableFields?.has(`${field}/`) && isObject(value))
+      eachProtocolOnlyField(value, { id, ignorableFields }, pointer, `${field}/`, report);
     else report({ path: pointer, feature: `unknown.${name}`, message: `field "${name}" is specific to ${id}; dropped` }, field);
   }
 }
