@@ -20,7 +20,7 @@ function accumulateCase(kind, n, subjects) {
 function endToEndCase(kind, n) {
   const subjects = [
     HAND,
-    { ...SLUICE, name: 'sluice Assembler' },
+    { ...SLUICE, name: 'sluice StreamAccumulator' },
     { ...SLUICE, name: 'sluice accumulate()', function: 'endToEndAsync' },
     OPENAI,
     ANTHROPIC,

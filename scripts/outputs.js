@@ -9,7 +9,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -17,7 +17,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const { values: options } = parseArgs({
   options: { core: { type: 'string' }, against: { type: 'string' }, only: { type: 'string' } },
 });
-const core = await import(pathToFileURL(resolve(options.core ?? join(root, 'packages/core/dist/index.js'))).href);
+const file = resolve(options.core ?? join(root, 'packages/core/dist/index.js'));
+const core = await import(pathToFileURL(file).href);
+const engine = await import(pathToFileURL(join(dirname(file), 'engine/index.js')).href);
 const shared = process.env.SLUICE_SHARED ?? join(root, '../shared');
 if (!existsSync(shared)) {
   console.error(`${shared} is missing: set SLUICE_SHARED to the folder with recordings`);
@@ -46,14 +48,14 @@ function describe({ name, kind, protocol, bytes, status, model }) {
     add(label, 'findings', () => findings(protocol, pieces));
     for (const to of IDS) {
       add(label, `stream to ${to}`, () => stream({ from: protocol, to }, pieces));
-      add(label, `collected to ${to}`, () => core.collectStream(pieces, { from: protocol, to }));
+      add(label, `collected to ${to}`, () => engine.convertStreamToResponse(pieces, pair(protocol, to)));
     }
   }
   const body = parse(bytes);
   if (body === undefined) return;
   for (const to of IDS) {
     add(name, `response to ${to}`, () => core.convertResponse(body, { from: protocol, to }));
-    add(name, `replay to ${to}`, () => text(core.replayResponse(body, { from: protocol, to })));
+    add(name, `replay to ${to}`, () => text(engine.convertResponseToStream(body, pair(protocol, to))));
     add(name, `error to ${to}`, () => core.convertError({ status: status < 400 ? 500 : status, body }, { from: protocol, to }));
   }
 }
@@ -95,7 +97,7 @@ function* requests() {
     for (const file of readdirSync(join(shared, 'clients', folder))) {
       const { requests: sent } = JSON.parse(read(`clients/${folder}/${file}`));
       for (const [i, { path, headers, body }] of sent.entries()) {
-        const protocol = IDS.find((id) => core.CODECS[id].detectInterface(path, headers) === 'CHAT');
+        const protocol = IDS.find((id) => engine.CODECS[id].detectInterface(path, headers) === 'CHAT');
         const model = typeof body?.model === 'string' ? body.model : 'mock-model';
         if (protocol) yield { name: `${file}#${i}`, kind: 'request', protocol, bytes: Buffer.from(JSON.stringify(body)), model };
       }
@@ -115,9 +117,9 @@ function events(protocol, pieces) {
 }
 
 function message(protocol, pieces) {
-  const assembler = new core.Assembler({ protocol });
-  for (const piece of pieces) assembler.push(piece);
-  return assembler.end();
+  const accumulator = new engine.StreamAccumulator({ protocol });
+  for (const piece of pieces) accumulator.push(piece);
+  return accumulator.finish();
 }
 
 function findings(protocol, pieces) {
@@ -126,8 +128,13 @@ function findings(protocol, pieces) {
   return examiner.end();
 }
 
-function stream(pair, pieces) {
-  const converter = core.streamConverter(pair);
+/** The codecs of a conversion, which the engine takes instead of names. */
+function pair(from, to) {
+  return { from: engine.findCodec(from), to: engine.findCodec(to) };
+}
+
+function stream(names, pieces) {
+  const converter = core.createStreamConverter(names);
   const out = [];
   for (const piece of pieces) out.push(...converter.push(piece));
   out.push(...converter.end());

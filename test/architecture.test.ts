@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { CODECS, type Codec } from '../packages/core/src/index.ts';
+import { CODECS } from '../packages/core/src/engine/index.ts';
+import type { Codec } from '../packages/core/src/index.ts';
 import { findCycles } from '../scripts/house/sources.js';
 import { toyCodec } from './toy-protocol/codec.ts';
 
@@ -10,7 +11,22 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** The layers of each package, lowest first: a folder imports itself and what stands before it. */
 const LAYERS = {
-  core: ['json', 'canonical', 'rules', 'sse', 'accumulate', 'passes', 'codec', 'protocols', 'engine', 'doctor', 'io', 'index'],
+  core: [
+    'json',
+    'canonical',
+    'rules',
+    'sse',
+    'accumulate',
+    'passes',
+    'codec',
+    'protocols',
+    'engine',
+    'doctor',
+    'io',
+    'tool-calls',
+    'internal',
+    'index',
+  ],
   lab: ['text', 'mutate', 'tape', 'prove', 'replay', 'shrink', 'demo'],
   gateway: ['providers', 'terminal', 'http', 'config', 'upstream', 'observe', 'doctor', 'exchange', 'server', 'tape', 'cli'],
 } as const satisfies Record<string, readonly string[]>;
@@ -20,8 +36,8 @@ type Package = keyof typeof LAYERS;
 /** What the code of each package may import beside its own files. */
 const IMPORTED = {
   core: /^(?!)/,
-  lab: /^(@sluice\/core$|node:)/,
-  gateway: /^(@sluice\/core$|@sluice\/lab\/\w+$|node:|picocolors$|pino$|prom-client$|undici$|yaml$|zod$)/,
+  lab: /^(@sluice\/core(\/[\w-]+)*$|node:)/,
+  gateway: /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|picocolors$|pino$|prom-client$|undici$|yaml$|zod$)/,
 } as const satisfies Record<Package, RegExp>;
 
 const folderOf = (name: Package): string => join(root, 'packages', name, 'src');

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { findInexactNumber } from '../packages/core/src/codec/requests.ts';
+import { CODECS } from '../packages/core/src/engine/index.ts';
 import { convertResponse } from '../packages/core/src/engine/response.ts';
-import { CODECS, type CodecError, convertRequest, type ProtocolId } from '../packages/core/src/index.ts';
+import { type CodecError, convertRequest, type ProtocolId } from '../packages/core/src/index.ts';
 import { assemble, convert } from '../packages/lab/src/prove/wire.ts';
 
 type Json = Record<string, unknown>;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { decodeRequest } from '../packages/core/src/engine/index.ts';
 import {
   type CanonicalRequest,
   type Codec,
   CodecError,
   convertRequest,
   convertResponse,
-  decodeRequest,
   type ProtocolId,
 } from '../packages/core/src/index.ts';
 import { codecOf, codecs, sampled } from './convert-sources.ts';

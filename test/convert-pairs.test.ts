@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { CodecError, convertRequest, decodeRequest } from '../packages/core/src/index.ts';
+import { decodeRequest } from '../packages/core/src/engine/index.ts';
+import { CodecError, convertRequest } from '../packages/core/src/index.ts';
 import { NORMAL_FORM, UNREFUSED } from './convert-normal-form.ts';
 import { clientRequests, recordedRequests, sampled } from './convert-sources.ts';
 import {

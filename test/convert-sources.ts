@@ -1,4 +1,5 @@
-import { CODECS, type Codec } from '../packages/core/src/index.ts';
+import { CODECS } from '../packages/core/src/engine/index.ts';
+import type { Codec } from '../packages/core/src/index.ts';
 import { type Recording, readCapturedRequests, readManifest, readRecording } from './shared.ts';
 
 /** A request as it was sent. */

@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { convertResponseToStream, convertStreamToResponse, StreamAccumulator } from '../packages/core/src/engine/index.ts';
 import {
-  type AnswerOptions,
-  type Assembled,
-  Assembler,
+  type AccumulatedMessage,
   type Codec,
   CodecError,
-  collectStream,
   convertResponse,
-  replayResponse,
-  streamConverter,
+  createStreamConverter,
+  type ResponseOptions,
 } from '../packages/core/src/index.ts';
 import { codecOf, codecs, sampled } from './convert-sources.ts';
 import { bytesOf, splitEvery } from './run.ts';
@@ -33,8 +31,8 @@ const streams = sampled(
 ).flatMap(({ file, protocol }) => toAll(file, protocol, () => readRecording(file)));
 const cases = readCases().flatMap(({ id, protocol, raw }) => toAll(id, protocol, () => bytesOf(raw)));
 
-function convert(chunks: Iterable<Uint8Array>, options: AnswerOptions): Uint8Array {
-  const converter = streamConverter(options);
+function convert(chunks: Iterable<Uint8Array>, options: ResponseOptions): Uint8Array {
+  const converter = createStreamConverter(options);
   const out: Uint8Array[] = [];
   for (const chunk of chunks) out.push(...converter.push(chunk));
   out.push(...converter.end());
@@ -42,14 +40,14 @@ function convert(chunks: Iterable<Uint8Array>, options: AnswerOptions): Uint8Arr
   return Buffer.concat(out);
 }
 
-function read(protocol: Codec, bytes: Uint8Array): Assembled {
-  const assembler = new Assembler({ protocol });
-  assembler.push(bytes);
-  return assembler.end();
+function read(protocol: Codec, bytes: Uint8Array): AccumulatedMessage {
+  const accumulator = new StreamAccumulator({ protocol });
+  accumulator.push(bytes);
+  return accumulator.finish();
 }
 
 /** What an answer says, however it came: the normal form in which two protocols can be compared. */
-function said({ text, reasoning, refusal, tool_calls: calls, finish_reason: finish, usage }: Assembled, isCut = false) {
+function said({ text, reasoning, refusal, tool_calls: calls, finish_reason: finish, usage }: AccumulatedMessage, isCut = false) {
   const counts = usage && {
     input: usage.input_tokens,
     output: usage.output_tokens,
@@ -81,7 +79,7 @@ function jsonOf(text: string, isCut: boolean): unknown {
   }
 }
 
-const namesOf = ({ tool_calls: calls }: Assembled): string[] => calls.map(({ name }) => name).toSorted();
+const namesOf = ({ tool_calls: calls }: AccumulatedMessage): string[] => calls.map(({ name }) => name).toSorted();
 
 /** Streams in which something is settled after it was passed on: a client that has read it cannot be told otherwise. */
 const SETTLED_LATE: Readonly<Record<string, string>> = {
@@ -109,7 +107,7 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
       test('a stream converted and then collected is a stream collected and then converted', () => {
         let whole: unknown;
         try {
-          whole = collectStream([bytes], { from, to }).body;
+          whole = convertStreamToResponse([bytes], { from, to }).body;
         } catch (error) {
           if (!(error instanceof CodecError)) throw error;
           expect(streamed.error ?? (streamed.complete ? 'complete' : 'cut')).not.toBe('complete');
@@ -117,7 +115,7 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
         }
         const isBroken = original.invalid_arguments.length > 0;
         expect(said(streamed, isBroken)).toEqual(said(read(to, bytesOf(JSON.stringify(whole))), isBroken));
-        expect(said(read(to, replayResponse(whole, { from: to, to }).body), isBroken)).toEqual(said(streamed, isBroken));
+        expect(said(read(to, convertResponseToStream(whole, { from: to, to }).body), isBroken)).toEqual(said(streamed, isBroken));
       });
 
     test('what was said is what the client reads', () => {
@@ -153,11 +151,11 @@ describe.skipIf(!SHARED).each(
     const body: unknown = JSON.parse(readRecording(file).toString());
     if (FAILED.has(file)) {
       expect(() => convertResponse(body, { from, to })).toThrow(CodecError);
-      expect(() => replayResponse(body, { from, to })).toThrow(CodecError);
+      expect(() => convertResponseToStream(body, { from, to })).toThrow(CodecError);
       return;
     }
     const { body: whole } = convertResponse(body, { from, to });
-    const replayed = replayResponse(body, { from, to });
+    const replayed = convertResponseToStream(body, { from, to });
     expect(said(read(to, replayed.body))).toEqual(said(read(to, bytesOf(JSON.stringify(whole)))));
   });
 });

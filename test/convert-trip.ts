@@ -1,3 +1,4 @@
+import { decodeRequest } from '../packages/core/src/engine/index.ts';
 import { SourceBody } from '../packages/core/src/engine/request.ts';
 import {
   type CanonicalRequest,
@@ -5,7 +6,6 @@ import {
   CodecError,
   type ConvertedRequest,
   convertRequest,
-  decodeRequest,
   type Note,
   type ProviderProfile,
 } from '../packages/core/src/index.ts';

@@ -1,14 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type Assembled,
-  ChatAccumulator,
-  DeltaFold,
-  LimitError,
-  openaiChatWithCompletion,
-  PROTOCOLS,
-  ToolCallAssembler,
-} from '../packages/core/src/index.ts';
+import { ChatAccumulator } from '../packages/core/src/accumulate/index.ts';
+import { openaiChatWithCompletion } from '../packages/core/src/engine/index.ts';
+import { type AccumulatedMessage, DeltaFold, LimitError, PROTOCOLS, ToolCallAssembler } from '../packages/core/src/index.ts';
 import { assemble, bytesOf, validate } from './run.ts';
 
 const frames = (...payloads: unknown[]): Uint8Array =>
@@ -218,7 +212,13 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
 }));
 
 /** What holds of every result: a caller may rely on it without knowing the stream. */
-function expectSound({ complete, error, finish_reason: finish, tool_calls: calls, invalid_arguments: invalid }: Assembled): void {
+function expectSound({
+  complete,
+  error,
+  finish_reason: finish,
+  tool_calls: calls,
+  invalid_arguments: invalid,
+}: AccumulatedMessage): void {
   if (complete && error === null) expect(finish, 'an end without a finish reason').not.toBeNull();
   if (!complete && error === null) expect(finish, 'a finish reason without an end').toBeNull();
   for (const [i, { id, name, arguments: text, type }] of calls.entries()) {

@@ -1,4 +1,4 @@
-import type { Assembled } from '../packages/core/src/index.ts';
+import type { AccumulatedMessage } from '../packages/core/src/index.ts';
 import type { Expected } from './shared.ts';
 
 /** Where `actual` does not hold what `expected` lists: an empty list means a match. Listed keys only; lists element by element. */
@@ -19,7 +19,7 @@ export function differences(actual: unknown, expected: unknown, path = ''): stri
 const show = (value: unknown): string => JSON.stringify(value)?.slice(0, 200) ?? 'undefined';
 
 /** Extras that stand in a field of their own. */
-const FIELD_OF: Record<string, (result: Assembled) => unknown> = {
+const FIELD_OF: Record<string, (result: AccumulatedMessage) => unknown> = {
   incomplete: (result) => !result.complete,
   wire_finish_reason: (result) => result.wire_finish_reason,
   native_finish_reason: (result) => result.wire_finish_reason,
@@ -32,7 +32,7 @@ const FIELD_OF: Record<string, (result: Assembled) => unknown> = {
 };
 
 /** Compares an assembled result with what a case expects, by the rules of the cases' README. */
-export function checkCase(result: Assembled, expected: Expected): string[] {
+export function checkCase(result: AccumulatedMessage, expected: Expected): string[] {
   const { text, reasoning, refusal, tool_calls: calls, finish_reason, usage, error, extras = {} } = expected;
   const found = differences(result, {
     text,

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { decodeRequest } from '../packages/core/src/engine/index.ts';
 import {
   type CanonicalRequest,
   type Codec,
   CodecError,
   convertRequest,
   convertResponse,
-  decodeRequest,
-  streamConverter,
+  createStreamConverter,
 } from '../packages/core/src/index.ts';
 import type { Field } from '../scripts/fields/fields.js';
 import { bodyWith, sampleOf } from '../scripts/fields/sample.js';
@@ -83,7 +83,7 @@ const CONVERSIONS: Record<keyof Published, (from: Codec, to: Codec) => Converted
       .filter(({ stream, protocol, file }) => stream && protocol === from.id && !isJson(readRecording(file)))
       .map(({ file, request }) => {
         const bytes = readRecording(file);
-        const converter = streamConverter({ from, to, request: requestIn(to, request) });
+        const converter = createStreamConverter({ from, to, request: requestIn(to, request) });
         const out = Buffer.concat([...converter.push(bytes), ...converter.end()]);
         return { file, before: payloadsIn(bytes), after: payloadsIn(out).filter((payload) => !isErrorBody(to, payload)) };
       }),

@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  type Assembled,
-  ChatAccumulator,
-  type ChatAccumulatorOptions,
-  openaiChatWithCompletion,
-} from '../packages/core/src/index.ts';
+import { ChatAccumulator } from '../packages/core/src/accumulate/index.ts';
+import { openaiChatWithCompletion } from '../packages/core/src/engine/index.ts';
+import type { AccumulatedMessage, ChatAccumulatorOptions } from '../packages/core/src/index.ts';
 import { differences } from './match.ts';
 import { payloads, plainText } from './plain-text.ts';
 import { assemble, protocolOf, splitBy, splitEvery, validate } from './run.ts';
@@ -93,7 +90,7 @@ describe.skipIf(!SHARED).each(bodies)('body $file', (recording) => {
 const isNotJson = ({ notes = [] }: Recording): boolean => notes.some((note) => /not JSON|does not parse/.test(note));
 
 /** The chat.completion is folded from the chunks by another machine than the message: both must say the same. */
-function compareCompletion({ completion, text, reasoning, refusal, tool_calls: calls }: Assembled): string[] {
+function compareCompletion({ completion, text, reasoning, refusal, tool_calls: calls }: AccumulatedMessage): string[] {
   const choices = (completion?.['choices'] ?? []) as { message: Record<string, unknown> }[];
   const message = choices[0]?.message;
   if (!message) return [];

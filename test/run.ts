@@ -1,5 +1,7 @@
+import { StreamAccumulator } from '../packages/core/src/engine/index.ts';
 import { EventReader } from '../packages/core/src/engine/reader.ts';
-import { type Assembled, Assembler, findProtocol, type Protocol, StreamValidator } from '../packages/core/src/index.ts';
+import { type AccumulatedMessage, findProtocol, type Protocol } from '../packages/core/src/index.ts';
+import { StreamValidator } from '../packages/core/src/internal.ts';
 
 /** The names that the cases use for protocols. `sse` cases are framing, with chat payloads. */
 const CASE_PROTOCOLS: Record<string, string> = { sse: 'openai-chat' };
@@ -32,10 +34,10 @@ export function splitBy(bytes: Uint8Array, sizes: readonly number[]): Uint8Array
   return at < bytes.length ? [...pieces, bytes.subarray(at)] : pieces;
 }
 
-export function assemble(protocol: Protocol | Protocol[], chunks: Iterable<Uint8Array>): Assembled {
-  const assembler = new Assembler({ protocol });
-  for (const chunk of chunks) assembler.push(chunk);
-  return assembler.end();
+export function assemble(protocol: Protocol | Protocol[], chunks: Iterable<Uint8Array>): AccumulatedMessage {
+  const accumulator = new StreamAccumulator({ protocol });
+  for (const chunk of chunks) accumulator.push(chunk);
+  return accumulator.finish();
 }
 
 /** Runs a body through the decoder of its protocol and throws when an event breaks a rule of the canonical stream. */

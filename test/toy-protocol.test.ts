@@ -3,22 +3,24 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { accept } from '../packages/core/src/codec/grammar.ts';
+import {
+  CODECS,
+  convertModels,
+  convertResponseToStream,
+  convertStreamToResponse,
+  findRoute,
+  readRequestTarget,
+} from '../packages/core/src/engine/index.ts';
 import { Router } from '../packages/core/src/engine/routes.ts';
 import {
   accumulate,
-  CODECS,
-  collectStream,
   convertError,
-  convertModels,
   convertRequest,
   convertResponse,
+  createExchange,
+  createStreamConverter,
   Examiner,
   PROTOCOLS,
-  readAsked,
-  replayResponse,
-  routeOf,
-  streamConverter,
-  translate,
 } from '../packages/core/src/index.ts';
 import { accumulate as accumulateWith } from '../packages/core/src/io/index.ts';
 import { createSseDecoder } from '../packages/core/src/sse/index.ts';
@@ -64,8 +66,8 @@ const EVENTS = [
 const STREAM = bytesOf(EVENTS.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
 const ERROR = { toy: 1, error: { code: 'slow-down', message: 'too many requests' } };
 
-const convert = (bytes: Uint8Array, options: Parameters<typeof streamConverter>[0]): Uint8Array => {
-  const converter = streamConverter(options);
+const convert = (bytes: Uint8Array, options: Parameters<typeof createStreamConverter>[0]): Uint8Array => {
+  const converter = createStreamConverter(options);
   return Buffer.concat([...converter.push(bytes), ...converter.end()]);
 };
 
@@ -95,7 +97,7 @@ test('one line in the list of protocols routes its requests, and those of the ot
   expect(router.find('/toy/chat', {})).toEqual({ client: toyCodec, type: 'CHAT', path: '/toy/chat' });
   expect(router.find('/toy/other?x=1', {})).toMatchObject({ client: toyCodec, type: 'PASSTHROUGH' });
   for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses', '/v1beta/models/m:generateContent', '/v1/models'])
-    expect(router.find(path, {})).toEqual(routeOf(path, {}));
+    expect(router.find(path, {})).toEqual(findRoute(path, {}));
 });
 
 describe.each(others)('toy and $id', ({ codec }) => {
@@ -126,8 +128,8 @@ describe.each(others)('toy and $id', ({ codec }) => {
   });
 
   test('whole responses as streams, and streams as whole responses', async () => {
-    await expectMessage(replayResponse(RESPONSE, { from: toyCodec, to: codec }).body, codec);
-    const { body } = collectStream([STREAM], { from: toyCodec, to: codec });
+    await expectMessage(convertResponseToStream(RESPONSE, { from: toyCodec, to: codec }).body, codec);
+    const { body } = convertStreamToResponse([STREAM], { from: toyCodec, to: codec });
     expect(convertResponse(body, { from: codec, to: toyCodec }).body).toEqual(RETURNED);
   });
 
@@ -150,17 +152,17 @@ describe.each(others)('toy and $id', ({ codec }) => {
   test('an exchange with the toy as client and as upstream', () => {
     const provider = { id: 'p', protocol: codec.id, base_url: 'http://localhost' };
     const wire = { method: 'POST', path: '/toy/chat', headers: {}, body: REQUEST };
-    const client = translate(toyCodec, codec, { provider, model: 'm2' });
+    const client = createExchange(toyCodec, codec, { provider, model: 'm2' });
     expect(client.request(wire).url).toMatch(/^http:\/\/localhost\//);
     const { body, path } = convertRequest(REQUEST, { from: toyCodec, to: codec });
-    const upstream = translate(codec, toyCodec, { provider: { ...provider, protocol: toy.id }, model: 'm2' });
+    const upstream = createExchange(codec, toyCodec, { provider: { ...provider, protocol: toy.id }, model: 'm2' });
     expect(upstream.request({ ...wire, path, body })).toMatchObject({ url: 'http://localhost/toy/chat', body: { model: 'm2' } });
   });
 });
 
 test('the model of a request is read by the codec', () => {
   const wire = { method: 'POST', path: '/toy/chat', headers: {}, body: { ...REQUEST, stream: true } };
-  expect(readAsked(toyCodec, wire)).toEqual({ model: 'm', isStream: true });
+  expect(readRequestTarget(toyCodec, wire)).toEqual({ model: 'm', isStream: true });
 });
 
 test('nothing outside the folder names the toy', () => {

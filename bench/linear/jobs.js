@@ -25,36 +25,36 @@ const JOBS = {
   request: ({ convertRequest }, from, to, path) => [
     { name: to, wire: same, run: (body) => convertRequest(body, { from, to, path }) },
   ],
-  response: ({ convertResponse, replayResponse }, from, to) => [
+  response: ({ convertResponse, convertResponseToStream, CODECS }, from, to) => [
     { name: to, wire: same, run: (body) => convertResponse(body, { from, to }) },
-    { name: `${to} stream`, wire: same, run: (body) => replayResponse(body, { from, to }) },
+    { name: `${to} stream`, wire: same, run: (body) => convertResponseToStream(body, { from: CODECS[from], to: CODECS[to] }) },
   ],
-  stream: ({ streamConverter, collectStream }, from, to) => [
+  stream: ({ createStreamConverter, convertStreamToResponse, CODECS }, from, to) => [
     {
       name: `${to} stream`,
       wire: frames,
       run: (bytes) => {
-        const converter = streamConverter({ from, to });
+        const converter = createStreamConverter({ from, to });
         for (const _ of converter.push(bytes));
         for (const _ of converter.end());
       },
     },
-    { name: to, wire: frames, run: (bytes) => collectStream([bytes], { from, to }) },
+    { name: to, wire: frames, run: (bytes) => convertStreamToResponse([bytes], { from: CODECS[from], to: CODECS[to] }) },
   ],
 };
 
 export function jobsOf({ protocol, kind, path, target }, library) {
   const targets = target === undefined ? NAMES : [NAMES[target % NAMES.length]];
   const jobs = targets.flatMap((to) => JOBS[kind](library, protocol, to, path));
-  const { Assembler, READERS } = library;
+  const { StreamAccumulator, READERS } = library;
   if (kind === 'stream')
     jobs.push({
       name: 'accumulate',
       wire: frames,
       run: (bytes) => {
-        const assembler = new Assembler({ protocol: READERS[protocol] });
-        assembler.push(bytes);
-        return assembler.end();
+        const accumulator = new StreamAccumulator({ protocol: READERS[protocol] });
+        accumulator.push(bytes);
+        return accumulator.finish();
       },
     });
   return jobs.map((job) => ({ ...job, run: settled(job.run, library) }));

@@ -7,7 +7,8 @@ const ROOT = new URL('../../', import.meta.url);
 const CODE = `
 export { PROTOCOLS, routeOf } from './test/fields/protocols.ts';
 export { withoutHoles } from './test/fields/probe.ts';
-export { convertRequest, convertResponse, convertError, streamConverter, Assembler, CodecError, replayResponse, collectStream, PROTOCOLS as READERS } from './packages/core/src/index.ts';
+export { convertRequest, convertResponse, convertError, createStreamConverter, CodecError, PROTOCOLS as READERS } from './packages/core/src/index.ts';
+export { CODECS, StreamAccumulator, convertResponseToStream, convertStreamToResponse } from './packages/core/src/engine/index.ts';
 `;
 
 /** Scripts find the declarations of the SDKs relative to themselves, so they are not bundled. */

@@ -1,5 +1,6 @@
-import { Assembler, CODECS, streamConverter } from '@sluice/core';
+import { createStreamConverter } from '@sluice/core';
 import { ChatAccumulator } from '@sluice/core/accumulate';
+import { CODECS, StreamAccumulator } from '@sluice/core/engine';
 import { accumulate as readToEnd } from '@sluice/core/io';
 import { openaiChat } from '@sluice/core/openai-chat';
 import { createSseDecoder } from '@sluice/core/sse';
@@ -34,9 +35,9 @@ export function sse({ pieces, json }) {
 
 export function endToEnd({ pieces }) {
   return () => {
-    const assembler = new Assembler({ protocol });
-    for (const piece of pieces) assembler.push(piece);
-    return resultOf(assembler.end());
+    const accumulator = new StreamAccumulator({ protocol });
+    for (const piece of pieces) accumulator.push(piece);
+    return resultOf(accumulator.finish());
   };
 }
 
@@ -47,7 +48,7 @@ export function endToEndAsync({ stream }) {
 export function convert({ pieces, from, to }) {
   return () => {
     const out = [];
-    const converter = streamConverter({ from: CODECS[from], to: CODECS[to] });
+    const converter = createStreamConverter({ from: CODECS[from], to: CODECS[to] });
     for (const piece of pieces) out.push(...converter.push(piece));
     out.push(...converter.end());
     return { out };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Assembled } from '../../packages/core/src/index.ts';
+import type { AccumulatedMessage } from '../../packages/core/src/index.ts';
 import { EXCHANGE_HEADER, Replayer } from '../../packages/gateway/src/tape/replayer.ts';
 import { readTape } from '../../packages/lab/src/tape/read.ts';
 import { sampled } from '../convert-sources.ts';
@@ -64,23 +64,24 @@ describe.skipIf(!SHARED)('a replay of all recordings', () => {
 });
 
 /** Gemini's own SDK hands on a finish reason that is a failure; the others raise it. The streams of the older OpenAI know no calls of custom tools. */
-function isFailure({ name, protocol }: Reader, recorded: Assembled, isStream: boolean): boolean {
+function isFailure({ name, protocol }: Reader, recorded: AccumulatedMessage, isStream: boolean): boolean {
   if (recorded.error || !recorded.complete) return true;
   if (recorded.finish_reason === 'error' && protocol !== recorded.protocol) return true;
   const isOld = name === 'openai 6, chat' && isStream && recorded.protocol === 'openai-responses';
   return isOld && recorded.tool_calls.some(({ type }) => type === 'custom');
 }
 
-const hasMedia = ({ message }: Assembled): boolean => message.content.some(({ type }) => type === 'image' || type === 'audio');
+const hasMedia = ({ message }: AccumulatedMessage): boolean =>
+  message.content.some(({ type }) => type === 'image' || type === 'audio');
 
 /** Calls that the provider made itself: some protocols show them like those of a client. */
-const serverCalls = ({ message, tool_calls: calls }: Assembled): string[] =>
+const serverCalls = ({ message, tool_calls: calls }: AccumulatedMessage): string[] =>
   message.content.flatMap((block) =>
     block.type === 'tool_use' && !calls.some(({ name }) => name === block.name) ? [block.name] : [],
   );
 
 /** What a reader of this protocol can be told: only OpenAI's have a refusal beside the text, and Gemini's calls have no room for arguments that are cut off. */
-function saidTo({ protocol }: Reader, { text, refusal, tool_calls: calls, invalid_arguments: cut }: Assembled): Heard {
+function saidTo({ protocol }: Reader, { text, refusal, tool_calls: calls, invalid_arguments: cut }: AccumulatedMessage): Heard {
   const isOpenai = protocol === 'openai-chat' || protocol === 'openai-responses';
   const carried = protocol === 'gemini' ? calls.filter((_, at) => !cut.includes(at)) : calls;
   return { text: isOpenai ? text : text + (refusal ?? ''), calls: carried.map(({ name }) => name) };

@@ -1,4 +1,5 @@
-import { type CanonicalRequest, type HeaderBag, routeOf } from '@sluice/core';
+import type { CanonicalRequest, HeaderBag } from '@sluice/core';
+import { findRoute } from '@sluice/core/engine';
 import { readCapturedRequests } from '../shared.ts';
 
 export interface RecordedRequest {
@@ -23,7 +24,7 @@ export function recordedRequests(prompt: string): RecordedRequest[] {
 
 /** The request as the demo reads it. */
 export function decode({ path, headers, body }: RecordedRequest): CanonicalRequest {
-  const { client, path: route } = routeOf(path, headers);
+  const { client, path: route } = findRoute(path, headers);
   return client.request.decode(
     { method: 'POST', path: route, headers, body },
     {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Assembled, CODECS, type ProtocolId, RULES, type RuleId } from '@sluice/core';
+import { type AccumulatedMessage, type ProtocolId, RULES, type RuleId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
 import { expect, test } from 'vitest';
 import { SDK_BREAKAGE } from '../../packages/core/src/doctor/sdk-breakage.ts';
 import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
@@ -13,7 +14,7 @@ interface Departing {
   rule: RuleId;
   protocol: ProtocolId;
   chunks: Uint8Array[];
-  message: Assembled;
+  message: AccumulatedMessage;
 }
 
 /** The one departure of a stream; undefined when there is none, or when it is not clear which of several a client stumbles over. */
@@ -63,7 +64,7 @@ function words(error: unknown): string {
 }
 
 /** What is wrong with what a client heard; undefined when nothing is. */
-function effectOf(heard: Heard, { text, tool_calls: calls, complete, error }: Assembled): string | undefined {
+function effectOf(heard: Heard, { text, tool_calls: calls, complete, error }: AccumulatedMessage): string | undefined {
   if (error) return 'does not see the error';
   if (!complete) return 'treats a truncated response as complete';
   // Half a character that stayed alone is none to us.

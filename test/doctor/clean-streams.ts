@@ -1,4 +1,5 @@
-import { type CanonicalStreamEvent, CODECS, type ProtocolId } from '@sluice/core';
+import type { CanonicalStreamEvent, ProtocolId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
 import { createContext } from '../../packages/core/src/engine/context.ts';
 import { PLAIN_FRAMING, type WireStream } from '../../packages/lab/src/mutate/index.ts';
 

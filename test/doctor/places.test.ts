@@ -1,4 +1,5 @@
-import { CODECS, type Finding, type Protocol, type RuleId } from '@sluice/core';
+import type { Finding, Protocol, RuleId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
 import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf } from '../run.ts';

@@ -1,4 +1,4 @@
-import { type Assembled, Examiner } from '@sluice/core';
+import { type AccumulatedMessage, Examiner } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { repairStream } from '../../packages/gateway/src/doctor/repair.ts';
 import { jsonLines, run, systemError } from '../../packages/gateway/test/fake-io.ts';
@@ -30,7 +30,7 @@ const recordings: Row[] = readManifest()
 const joined = (chunks: readonly Uint8Array[]): Buffer => Buffer.concat(chunks);
 
 /** Calls go out in the order in which they were whole. */
-const callsOf = ({ tool_calls: calls }: Assembled): string[] =>
+const callsOf = ({ tool_calls: calls }: AccumulatedMessage): string[] =>
   calls.map(({ name, arguments: args }) => `${name} ${args}`).toSorted();
 
 function check({ protocol, bytes }: Row, all: boolean): 'same' | 'repaired' {

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { breakageOf, CODECS, type ProtocolId, RULES, type RuleId } from '@sluice/core';
+import { type ProtocolId, RULES, type RuleId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
+import { findBreakage } from '@sluice/core/internal';
 import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf } from '../run.ts';
 import { readCases } from '../shared.ts';
@@ -106,7 +108,7 @@ export const pageName = (rule: RuleId): string => `${rule.replace('/', '-')}.md`
 /** The page of a rule. */
 export function renderRule(rule: RuleId, scanned: readonly Scanned[]): string {
   const { title, explanation, remedy, severity, providers } = RULES[rule];
-  const breaks = breakageOf(rule);
+  const breaks = findBreakage(rule);
   const links = [...new Set(casesOf(rule).flatMap(({ id, sources = [] }) => (VERDICTS[id]?.[0] === rule ? sources : [])))];
   const recorded = recordedOf(rule, scanned);
   return `${[

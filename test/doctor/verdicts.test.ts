@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { CODECS, RULES, type RuleId } from '@sluice/core';
+import { RULES, type RuleId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
 import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf, splitEvery } from '../run.ts';

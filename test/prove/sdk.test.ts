@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Assembled, ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
+import type { AccumulatedMessage, ProtocolId, SseFrame } from '../../packages/core/src/index.ts';
 import type { Failure } from '../../packages/lab/src/prove/failure.ts';
 import { assemble, convert, decodeBody, PROTOCOL_IDS, readFrames } from '../../packages/lab/src/prove/wire.ts';
 import { eventsOf, portableTold, type Told } from './generate/events.ts';
@@ -18,7 +18,7 @@ const HEARD = 'official SDK';
 type Read = (typeof sdks)[number]['read'];
 
 /** Google's readers hear the calls that Google ran itself, too. */
-const namesOf = (protocol: ProtocolId, { message, tool_calls: calls }: Assembled): string[] =>
+const namesOf = (protocol: ProtocolId, { message, tool_calls: calls }: AccumulatedMessage): string[] =>
   protocol === 'gemini'
     ? message.content.flatMap((block) => (block.type === 'tool_use' ? [block.name] : []))
     : calls.map(({ name }) => name);

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CODECS, type ProtocolId, streamConverter } from '@sluice/core';
+import { createStreamConverter, type ProtocolId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
 import { jsonLines, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
 import { listDifferences, readComparable } from '../../packages/lab/src/tape/compare.ts';
@@ -75,7 +76,7 @@ describe('what they come to', () => {
   ]);
 
   test.each(IN_OTHERS)('the same in %s, %s', (to: ProtocolId, _, text) => {
-    const converter = streamConverter({ from: CODECS['openai-chat'], to: CODECS[to] });
+    const converter = createStreamConverter({ from: CODECS['openai-chat'], to: CODECS[to] });
     const converted = Buffer.concat([...converter.push(bytesOf(text)), ...converter.end()]).toString();
     expect(pathsOf(text, converted)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import type { Assembled } from '../../../packages/core/src/index.ts';
+import type { AccumulatedMessage } from '../../../packages/core/src/index.ts';
 import {
   type Effect,
   type Mutation,
@@ -17,7 +17,7 @@ const PROPERTY = 'mutation';
 /** A stream that needs no excuse: whole, and without a departure from the standard. */
 export interface Clean {
   stream: WireStream;
-  result: Assembled;
+  result: AccumulatedMessage;
   seen: MessageParts;
 }
 
@@ -48,7 +48,7 @@ function judge(clean: Clean, mutation: Mutation, chunks: Uint8Array[]): string |
   }
 }
 
-function judgeResult(clean: Clean, { effect, rule }: Mutation, result: Assembled): string | undefined {
+function judgeResult(clean: Clean, { effect, rule }: Mutation, result: AccumulatedMessage): string | undefined {
   if (rule && !result.diagnostics.some((met) => met.rule === rule)) return `${rule} is not reported`;
   if (effect === 'cut') return judgeCut(clean.result, result);
   const seen = readMessageParts(result);
@@ -62,7 +62,7 @@ const isLost = (effect: Effect, part: keyof MessageParts): boolean =>
   typeof effect === 'object' && effect.loses.some((lost) => lost === part);
 
 /** What was read before the damage stays, and nobody is told that it is all. */
-function judgeCut(whole: Assembled, cut: Assembled): string | undefined {
+function judgeCut(whole: AccumulatedMessage, cut: AccumulatedMessage): string | undefined {
   if (cut.complete && !cut.error) return 'the message counts as whole';
   if (!whole.text.startsWith(cut.text)) return `the text ${JSON.stringify(cut.text)} is not the beginning of the whole`;
   if (cut.tool_calls.length > whole.tool_calls.length) return 'there are more calls than in the whole message';

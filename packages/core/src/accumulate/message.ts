@@ -3,9 +3,11 @@ import type {
   AudioBlock,
   CanonicalChoice,
   CanonicalResponse,
+  CanonicalUsage,
   Citation,
   ContentBlock,
   OpaqueBlock,
+  StopReason,
   TextBlock,
   ThinkingBlock,
   ToolUseBlock,
@@ -127,9 +129,33 @@ export class MessageAccumulator {
     if (block.type === 'tool_use') finishToolUse(block);
   }
 
+  /** The blocks of the first choice so far. Not copied: later events change them. */
+  get content(): ContentBlock[] {
+    return [...(this.#main?.blocks.values() ?? [])];
+  }
+
+  /** Why the first choice stopped; null while it has not. */
+  get stopReason(): StopReason | null {
+    return this.#main?.delta?.delta.stop_reason ?? null;
+  }
+
+  /** The usage, once the stream has reported it at its end. */
+  get usage(): CanonicalUsage | undefined {
+    return this.#main?.delta?.usage;
+  }
+
+  /** The error that ended the stream; null for a stream that is only truncated. */
+  get error(): CanonicalError | null {
+    return this.#error;
+  }
+
+  get #main(): ChoiceBuilder | undefined {
+    return this.#choices.get(0) ?? this.#choices.values().next().value;
+  }
+
   /** The message as far as it is known. Reading it costs its size, so do not read it for every chunk. */
   get message(): CanonicalResponse {
-    const main = this.#choices.get(0) ?? this.#choices.values().next().value;
+    const main = this.#main;
     const { id = '', model = '', usage, ...rest } = this.#start ?? {};
     const delta = main?.delta;
     const { stop_reason = null, stop_sequence, stop_details } = delta?.delta ?? {};

@@ -8,7 +8,7 @@ import { decodeSegment, splitSegments } from './requests.ts';
  */
 export function readBodyTarget({ body, path }: WireRequest): RequestTarget | undefined {
   const { model: named, stream }: Record<string, unknown> = isObject(body) ? body : {};
-  const model = path.includes('/deployments/') ? (deploymentOf(path)?.model ?? named) : named;
+  const model = path.includes('/deployments/') ? (parseDeployment(path)?.model ?? named) : named;
   return typeof model === 'string' && model !== '' ? { model, isStream: stream === true } : undefined;
 }
 
@@ -16,7 +16,7 @@ export function readBodyTarget({ body, path }: WireRequest): RequestTarget | und
  * The deployment and endpoint of `/openai/deployments/{model}/{endpoint}`. The name may contain slashes, because the
  * openai SDK 6 does not escape them. Before an unknown endpoint, a deployment is one segment.
  */
-export function deploymentOf(path: string): { model: string; endpoint: string } | undefined {
+export function parseDeployment(path: string): { model: string; endpoint: string } | undefined {
   const segments = splitSegments(path);
   const begin = segments.indexOf('deployments') + 1;
   if (begin === 0 || begin >= segments.length - 1) return undefined;

@@ -1,5 +1,6 @@
 import { LimitError } from '../accumulate/tool-calls.ts';
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { CanonicalUsage, StopReason } from '../canonical/message.ts';
 import { type CanonicalError, ownError } from '../canonical/notes.ts';
 import { NOTHING, type Stage } from '../canonical/stage.ts';
 import { isObject, type JsonObject, parseJson, TOO_DEEP } from '../json/json.ts';
@@ -34,6 +35,10 @@ export class PayloadDecoder implements FrameDecoder {
 
   get isRepeatable(): boolean {
     return !this.#ended && this.#machine.isRepeatable === true;
+  }
+
+  get outcome(): StreamOutcome | undefined {
+    return this.#ended ? undefined : this.#machine.outcome;
   }
 
   push(frame: SseFrame): Iterable<CanonicalStreamEvent> {
@@ -162,7 +167,7 @@ const isDone = (data: string): boolean => data.length < 32 && data.trim() === '[
 /**
  * The part of a stream decoder that differs by protocol. It emits events; the last one is `message_stop` or `error`.
  */
-export interface PayloadMachine extends Repeatable {
+export interface PayloadMachine extends Repeatable, Foreseeable {
   /** One JSON object, with the `event:` name of its frame. */
   payload(value: JsonObject, event: string | undefined, offset: number): void;
   /** The first `[DONE]`: the end for chat, ignored by protocols that may have ended before it. */
@@ -171,6 +176,18 @@ export interface PayloadMachine extends Repeatable {
   fail(error: CanonicalError): void;
   /** The body ended. */
   end(): void;
+}
+
+/** A decoder that knows the outcome of a message before the stream confirms it by its end. */
+export interface Foreseeable {
+  /** What was read of the outcome so far. Absent: the protocol has it in its last event. */
+  readonly outcome?: StreamOutcome | undefined;
+}
+
+/** The stop reason and the usage that a stream has reported so far. */
+export interface StreamOutcome {
+  stop_reason: StopReason | null;
+  usage?: CanonicalUsage | undefined;
 }
 
 /** A decoder that knows when input like its last one may bypass it. */
@@ -183,7 +200,7 @@ export interface Repeatable {
 }
 
 /** Decodes frames to canonical events. */
-export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent>, Repeatable {}
+export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent>, Repeatable, Foreseeable {}
 
 /** Observers of a stream that is decoded. */
 export interface StreamDecoderOptions {

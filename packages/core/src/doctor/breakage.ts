@@ -15,7 +15,7 @@ export interface Breakage {
  * Lists the clients that are known to fail on a departure: official SDKs first, then agents and frameworks; only those
  * of `protocol` when one is given.
  */
-export function breakageOf(rule: RuleId, protocol?: ProtocolId): Breakage[] {
+export function findBreakage(rule: RuleId, protocol?: ProtocolId): Breakage[] {
   const measured = Object.entries(SDK_BREAKAGE[rule] ?? {}).filter(
     ([client]) => protocol === undefined || reads(client, protocol),
   );

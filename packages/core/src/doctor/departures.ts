@@ -3,12 +3,12 @@
  * repaired. `assemble`, `doctor`, `shrink` and `repair` all use it, through the Examiner.
  */
 
-import type { Assembled } from '../engine/message.ts';
+import type { AccumulatedMessage } from '../engine/message.ts';
 import type { Diagnostic, RuleId, Severity } from '../rules/index.ts';
 
 /** The body in which a departure was reported. */
 export interface Circumstances {
-  message: Assembled;
+  message: AccumulatedMessage;
   /** The body is one JSON document and nothing else. */
   isDocument: boolean;
   /** The body is a JSON array. */

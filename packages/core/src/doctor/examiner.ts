@@ -4,13 +4,13 @@ import { MessageAccumulator } from '../accumulate/message.ts';
 import { ownError } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
-import { type Assembled, describeMessage } from '../engine/message.ts';
+import { type AccumulatedMessage, describeMessage } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import { isObject } from '../json/json.ts';
 import { Diagnostics, describeRule } from '../rules/diagnostics.ts';
 import { type Diagnostic, type Report, RULES, type RuleId, type Severity } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
-import { type Breakage, breakageOf } from './breakage.ts';
+import { type Breakage, findBreakage } from './breakage.ts';
 import { AnthropicCheck, ChatCheck, GeminiCheck, hasLoneSurrogate, ResponsesCheck, type WireCheck } from './checks.ts';
 import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
 
@@ -94,7 +94,7 @@ export class Examiner {
     return {
       protocol: message.protocol,
       bytes: this.#body.length,
-      score: scoreOf(findings),
+      score: computeScore(findings),
       findings,
       traits: this.#traits(message),
       message: { ...message, diagnostics: findings.map(toDiagnostic).toSorted((a, b) => a.offset - b.offset) },
@@ -119,7 +119,7 @@ export class Examiner {
   }
 
   /** Reports what only the whole body shows. */
-  #judge({ error, complete }: Assembled): void {
+  #judge({ error, complete }: AccumulatedMessage): void {
     const { report } = this.#met;
     const { length, comments, firstComment } = this.#body;
     this.#findCheck()?.end({ length, isCut: !complete && !error, comment: comments > 0 ? firstComment : undefined });
@@ -141,7 +141,7 @@ export class Examiner {
       .startsWith(character);
   }
 
-  #circumstances(message: Assembled): Circumstances {
+  #circumstances(message: AccumulatedMessage): Circumstances {
     return {
       message,
       isDocument: this.#isDocument,
@@ -160,7 +160,7 @@ export class Examiner {
 
   #explain(met: Diagnostic, circumstances: Circumstances): Finding {
     const { title, severity, remedy } = RULES[met.rule];
-    const { rule, message, offset, count } = withTitle(met);
+    const { rule, message, offset, count } = addTitle(met);
     const excuse = findExcuse(rule, circumstances);
     const excerpt = excerptAt(this.#body, rule, offset);
     return {
@@ -172,11 +172,11 @@ export class Examiner {
       count,
       excerpt,
       remedy,
-      breaks: breakageOf(rule, this.#reader.protocol?.id),
+      breaks: findBreakage(rule, this.#reader.protocol?.id),
     };
   }
 
-  #traits({ extras }: Assembled): Examination['traits'] {
+  #traits({ extras }: AccumulatedMessage): Examination['traits'] {
     const check = this.#check;
     return {
       reasoning_fields: check instanceof ChatCheck ? [...check.reasoningFields] : [],
@@ -242,20 +242,20 @@ export interface Traits {
 export interface Examination {
   protocol: ProtocolId | null;
   bytes: number;
-  /** 100 for a body without departures; see `scoreOf`. */
+  /** 100 for a body without departures; see `computeScore`. */
   score: number;
   /** The most severe first, then by offset. */
   findings: Finding[];
   traits: Traits;
   /** The message that was read; its diagnostics are the findings, by offset. */
-  message: Assembled;
+  message: AccumulatedMessage;
 }
 
 /**
  * 100, less 20 for each rule of severity error, 5 for a warning, 1 for an info; never below 0. How often a rule was met
  * does not count.
  */
-export function scoreOf(findings: Iterable<Pick<Finding, 'rule' | 'severity'>>): number {
+export function computeScore(findings: Iterable<Pick<Finding, 'rule' | 'severity'>>): number {
   const met = new Map([...findings].map(({ rule, severity }) => [rule, severity]));
   return Math.max(
     0,
@@ -274,7 +274,7 @@ RANK satisfies Record<Severity, number>;
 /**
  * A diagnostic with its rule's title for a message, unless it has a message of its own. Loads the whole table of rules.
  */
-export function withTitle(diagnostic: Diagnostic): Diagnostic {
+export function addTitle(diagnostic: Diagnostic): Diagnostic {
   const { rule, message } = diagnostic;
   return message === describeRule(rule) ? { ...diagnostic, message: RULES[rule].title } : diagnostic;
 }

@@ -41,7 +41,7 @@ export interface ConvertOptions {
 }
 
 /** Options of a response conversion: `from` is the upstream's protocol, `to` the client's. */
-export interface AnswerOptions extends ConvertOptions {
+export interface ResponseOptions extends ConvertOptions {
   /**
    * The request, as returned by `convertRequest`. Without it, the response is written as if the client had requested
    * every optional part.
@@ -97,7 +97,8 @@ export function buildTarget(
   return { model: target.model, stream: target.stream, provider: row };
 }
 
-interface ContextParts extends Pick<CodecContext, 'profile'> {
+/** Options of `createContext`. */
+export interface ContextOptions extends Pick<CodecContext, 'profile'> {
   note: (note: Note) => void;
   policy?: Policy | undefined;
   now?: (() => number) | undefined;
@@ -114,7 +115,7 @@ interface ContextParts extends Pick<CodecContext, 'profile'> {
  * Builds the context of a codec; defaults are deterministic. Every context has the same fields in the same order, so
  * that reads of it stay monomorphic.
  */
-export function createContext(parts: ContextParts): CodecContext {
+export function createContext(parts: ContextOptions): CodecContext {
   const {
     note,
     profile,

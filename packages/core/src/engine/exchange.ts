@@ -7,7 +7,7 @@ import { holdsCarrier } from '../codec/answers.ts';
 import { memo, type ProviderProfile } from '../codec/profile.ts';
 import type { Codec, HeaderBag, Provider, RequestTarget, Target, WireReply, WireRequest } from '../codec/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
-import { type AnswerOptions, type ConvertOptions, findProfile } from './context.ts';
+import { type ConvertOptions, findProfile, type ResponseOptions } from './context.ts';
 import {
   buildPassedBody,
   decodePassedRequest,
@@ -29,15 +29,15 @@ import {
   convertRerankResponse,
   unsupported,
 } from './side-endpoints.ts';
-import { type AnswerStream, encodeFailure, type StreamOptions, streamConverter } from './stream.ts';
-import { collectStream } from './whole.ts';
+import { createStreamConverter, encodeFailure, type ResponseStream, type StreamOptions } from './stream.ts';
+import { convertStreamToResponse } from './whole.ts';
 
 /**
  * Pairs two protocols for one exchange: the client's request to the upstream, the upstream's response, stream or error
  * to the client.
  *
  * ```ts
- * const exchange = translate(anthropicMessagesCodec, openaiChatCodec, { provider, model: 'gpt-5.6' });
+ * const exchange = createExchange(anthropicMessagesCodec, openaiChatCodec, { provider, model: 'gpt-5.6' });
  * const { url, ...init } = exchange.request({ method: 'POST', path: '/v1/messages', headers, body });
  * // … send it, then one of:
  * exchange.stream(); //         a stage, bytes to bytes
@@ -46,11 +46,11 @@ import { collectStream } from './whole.ts';
  * exchange.notes; //            what could not be converted, in both directions
  * ```
  */
-export const translate = (client: Codec, upstream: Codec, options: TranslateOptions): Exchange =>
+export const createExchange = (client: Codec, upstream: Codec, options: ExchangeOptions): Exchange =>
   new Exchange(client, upstream, options);
 
-/** Options of `translate`. */
-export interface TranslateOptions extends Omit<ConvertOptions, 'from' | 'to' | 'provider'>, StreamLimits {
+/** Options of `createExchange`. */
+export interface ExchangeOptions extends Omit<ConvertOptions, 'from' | 'to' | 'provider'>, StreamLimits {
   /** The upstream that gets the request. */
   provider: Provider;
   /** The model's name at the upstream; by default the one in the request. */
@@ -82,7 +82,7 @@ type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes'>;
 export type PassRequest = 'always' | 'unless_changed' | 'never';
 
 /** Chooses the default of `passRequest`: the more is known about an upstream, the more a conversion can correct. */
-export function passRequestFor(codec: Codec, provider: Pick<Provider, 'id' | 'profile'>, model: string): PassRequest {
+export function choosePassRequest(codec: Codec, provider: Pick<Provider, 'id' | 'profile'>, model: string): PassRequest {
   if (provider.profile || codec.hasFacts(provider.id)) return 'never';
   return codec.hasFacts(provider.id, model) ? 'unless_changed' : 'always';
 }
@@ -112,23 +112,23 @@ type Mode = 'converted' | 'request_passed' | 'passed';
 
 type StreamObservers = Pick<StreamOptions, 'onEvent' | 'inspect'>;
 
-/** One request and its response. Created by `translate`. */
+/** One request and its response. Created by `createExchange`. */
 export class Exchange {
   readonly #client: Codec;
   readonly #upstream: Codec;
-  readonly #options: TranslateOptions;
+  readonly #options: ExchangeOptions;
   #mode: Mode;
   readonly #notes: Note[] = [];
   #wire: ClientRequest = { method: '', path: '', headers: {}, body: undefined };
   #sideEndpoint: SideEndpoint | undefined;
-  #stream: AnswerStream | undefined;
+  #stream: ResponseStream | undefined;
   #request: CanonicalRequest | undefined;
   #response: CanonicalResponse | undefined;
   /** A response that was passed on and has not been decoded yet. */
   #passed: WireReply | undefined;
   #usage: CanonicalUsage | undefined;
 
-  constructor(client: Codec, upstream: Codec, options: TranslateOptions) {
+  constructor(client: Codec, upstream: Codec, options: ExchangeOptions) {
     this.#client = client;
     this.#upstream = upstream;
     this.#options = options;
@@ -216,7 +216,7 @@ export class Exchange {
 
   /** Converts a stream that the upstream sent in place of a whole response. */
   collected(status: number, headers: HeaderBag, bytes: Uint8Array): WireReply {
-    const converted = collectStream([bytes], { ...this.#responseOptions(this.asked), malformed: 'fail' });
+    const converted = convertStreamToResponse([bytes], { ...this.#responseOptions(this.asked), malformed: 'fail' });
     this.#response = this.#options.tap === false ? undefined : converted.response;
     return this.#reply({ status, headers, body: undefined }, converted);
   }
@@ -245,10 +245,10 @@ export class Exchange {
    * Returns the stage for a stream; its `end` or `fail` closes the client's stream. `onEvent` is called with every
    * event of the upstream before it is encoded; `inspect` may refuse one, which ends the stream with an error.
    */
-  stream(watched: StreamObservers = {}): AnswerStream {
+  stream(watched: StreamObservers = {}): ResponseStream {
     const options = this.#streamOptions(this.#known, watched);
     // Upstreams always send SSE, so a client that expects a JSON array gets it from an encoder.
-    const convert = (): AnswerStream => streamConverter(this.#streamOptions(this.asked, watched));
+    const convert = (): ResponseStream => createStreamConverter(this.#streamOptions(this.asked, watched));
     this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? passOrConvert(options, convert) : convert();
     return this.#stream;
   }
@@ -268,7 +268,7 @@ export class Exchange {
   #decidePass(wire: ClientRequest): PassRequest {
     if (this.#client.id !== this.#upstream.id) return 'never';
     const { provider, profile, model = peekTarget(wire, this.#client).model } = this.#options;
-    const { passRequest = profile ? 'never' : passRequestFor(this.#upstream, provider, model) } = this.#options;
+    const { passRequest = profile ? 'never' : choosePassRequest(this.#upstream, provider, model) } = this.#options;
     return passRequest === 'never' || holdsCarrier(wire.text ?? JSON.stringify(wire.body) ?? '') ? 'never' : passRequest;
   }
 
@@ -364,7 +364,7 @@ export class Exchange {
   }
 
   /** Options for the response. */
-  #responseOptions(request: CanonicalRequest | undefined = this.#known): AnswerOptions {
+  #responseOptions(request: CanonicalRequest | undefined = this.#known): ResponseOptions {
     const { provider, policy, now, newId } = this.#options;
     const profile = this.#responseProfile;
     const isRenamed = this.#mode === 'converted';
@@ -377,7 +377,7 @@ export class Exchange {
   }
 
   /** Looks up the profile by the upstream's model name; the client may use an alias. */
-  get #responseProfile(): AnswerOptions['profile'] {
+  get #responseProfile(): ResponseOptions['profile'] {
     const { model, profile } = this.#options;
     return model === undefined ? profile : findProfile(this.#upstream, this.#options, model);
   }
@@ -405,7 +405,7 @@ function findUrl(codec: Codec, type: InterfaceType, target: Target, nativePath =
 }
 
 /** Reads the model and the stream flag of a request. Throws if it names no model, or one that is too long. */
-export function readAsked(client: Codec, wire: WireRequest): RequestTarget {
+export function readRequestTarget(client: Codec, wire: WireRequest): RequestTarget {
   const target = client.readTarget(wire);
   if (!target)
     throw new CodecError({ code: 'MISSING_REQUIRED_FIELD', message: 'model: is required', http_status: 400, param: 'model' });

@@ -1,16 +1,39 @@
-/** `@sluice/core/engine`: conversions that take codecs instead of protocol names, so that unused protocols are not loaded. */
+/**
+ * `@sluice/core/engine`: the conversions behind the root, for codecs instead of protocol names, so that a bundle holds
+ * only the protocols it uses; the side endpoints (models, token counts, embeddings, rerank); and the codecs themselves.
+ */
 
-export type { AnswerOptions, ConvertOptions } from './context.ts';
+export { pipe, type Stage } from '../canonical/stage.ts';
+export type {
+  Codec,
+  CodecContext,
+  Framing,
+  HeaderBag,
+  Policy,
+  Protocol,
+  Provider,
+  RequestTarget,
+  Target,
+  WireCodec,
+  WireReply,
+  WireRequest,
+} from '../codec/protocol.ts';
+export { CODECS, findCodec, openaiChatWithCompletion, PROTOCOL_ALIASES } from '../protocols/index.ts';
+export { type ContextOptions, type ConvertOptions, createContext, type ResponseOptions } from './context.ts';
 export {
   type ClientRequest,
+  checkModelName,
+  choosePassRequest,
+  createExchange,
   type Exchange,
+  type ExchangeOptions,
   type PassRequest,
-  passRequestFor,
-  type TranslateOptions,
-  translate,
+  readRequestTarget,
   type UpstreamRequest,
 } from './exchange.ts';
+export { type AccumulatedMessage, StreamAccumulator, type StreamAccumulatorOptions } from './message.ts';
 export { type ConvertedRequest, convertRequest, type DecodeOptions, decodeRequest, type RequestOptions } from './request.ts';
+export { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
 export {
   type ConvertedError,
   type ConvertedResponse,
@@ -20,9 +43,11 @@ export {
   encodeError,
   nameProvider,
 } from './response.ts';
+export { findRoute, type Route } from './routes.ts';
 export {
+  buildTokenEstimate,
   type Converted,
-  type ConvertedQuestion,
+  type ConvertedSideRequest,
   convertCountTokensRequest,
   convertCountTokensResponse,
   convertEmbeddingsRequest,
@@ -33,8 +58,7 @@ export {
   convertRerankResponse,
   encodeModelInfo,
   encodeModels,
-  estimateAnswer,
   estimateTokens,
 } from './side-endpoints.ts';
-export { type AnswerStream, type StreamOptions, streamConverter } from './stream.ts';
-export { collectStream, type ReplayedStream, replay, replayResponse } from './whole.ts';
+export { createStreamConverter, type ResponseStream, type StreamOptions } from './stream.ts';
+export { type ConvertedStream, convertResponseToStream, convertStreamToResponse, replay } from './whole.ts';

@@ -1,7 +1,8 @@
-/** Assembles a stream into one message with plain field names, the same for every protocol. */
+/** Accumulates a stream into one message with plain field names, the same for every protocol. */
 
 import { splitThink } from '../accumulate/chat-delta.ts';
 import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts';
+import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import {
   type CanonicalChoice,
   type CanonicalResponse,
@@ -15,24 +16,25 @@ import { type CanonicalError, type ErrorCode, type Note, ownError } from '../can
 import type { ProtocolId } from '../canonical/protocol.ts';
 import { isScalar } from '../codec/errors.ts';
 import type { Protocol } from '../codec/protocol.ts';
-import { isObject, type JsonObject, parseJson, writeJson } from '../json/json.ts';
+import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../json/json.ts';
 import type { Diagnostic } from '../rules/index.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
 
 /**
- * Bytes in, whole message out, without I/O.
+ * Accumulates a stream of any protocol into a whole message, without I/O. Everything can be read at any time.
  *
  * ```ts
- * const assembler = new Assembler({ protocol: openaiChat });
- * for (const chunk of chunks) assembler.push(chunk);
- * const { text, tool_calls, diagnostics } = assembler.end();
+ * const accumulator = new StreamAccumulator({ protocol: openaiChat });
+ * for (const chunk of chunks) accumulator.push(chunk);
+ * const { text, tool_calls, diagnostics } = accumulator.finish();
  * ```
  */
-export class Assembler {
+export class StreamAccumulator {
   readonly #events: EventReader;
   readonly #message = new MessageAccumulator();
+  #utf8: TextEncoder | undefined;
 
-  constructor(options: EventReaderOptions) {
+  constructor(options: StreamAccumulatorOptions) {
     this.#events = new EventReader(options);
   }
 
@@ -41,31 +43,118 @@ export class Assembler {
     return this.#events.hasFailed;
   }
 
-  push(chunk: Uint8Array): void {
-    for (const event of this.#events.push(chunk)) this.#message.push(event);
+  /**
+   * Adds a piece of the body (bytes or text, split anywhere), or a payload that is parsed already: a chunk or event of
+   * an SDK's stream, or a whole response. Throws a TypeError for anything else.
+   */
+  push(input: StreamElement): void {
+    for (const event of this.#read(input)) this.#message.push(event);
   }
 
-  end(): Assembled {
+  #read(input: StreamElement): CanonicalStreamEvent[] {
+    if (input instanceof Uint8Array) return this.#events.push(input);
+    if (typeof input === 'string') {
+      this.#utf8 ??= new TextEncoder();
+      return this.#events.push(this.#utf8.encode(input));
+    }
+    if (isObject(input)) return this.#events.pushPayload(input);
+    throw new TypeError(`push(input): expected bytes, text or a parsed chunk; got ${describeInput(input)}`);
+  }
+
+  /** The text so far. */
+  get text(): string {
+    return joinTexts(this.#message.content).text;
+  }
+
+  /** The reasoning so far. */
+  get reasoning(): string {
+    return joinTexts(this.#message.content).reasoning;
+  }
+
+  /** The calls so far; `invalid` while their arguments are not complete JSON. */
+  get toolCalls(): LiveToolCall[] {
+    const content = this.#message.content;
+    const calls = listCalls(this.#events.protocol ?? null, { content, stop_reason: this.#stopReason });
+    const invalid = new Set(findInvalid(calls, content));
+    return calls.map((call, i) => (invalid.has(i) ? { ...call, invalid: true } : call));
+  }
+
+  /** The usage, in the canonical form; null until the stream reports it. */
+  get usage(): CanonicalUsage | null {
+    return toUsage(this.#message.usage ?? this.#events.outcome?.usage);
+  }
+
+  /** Why the model stopped; null while it has not. */
+  get finishReason(): FinishReason | null {
+    const { content, error } = this.#message;
+    return readFinish({ content, stop_reason: this.#stopReason }, error);
+  }
+
+  get #stopReason(): StopReason | null {
+    return this.#message.stopReason ?? this.#events.outcome?.stop_reason ?? null;
+  }
+
+  /** The message as far as it is known. Later input does not change it. */
+  snapshot(): AccumulatedMessage {
+    const { usage } = this.#message.usage ? this.#message : (this.#events.outcome ?? {});
+    const { message, ...result } = this.#message.finish();
+    const known = { ...message, stop_reason: this.#stopReason, ...(usage && { usage }) };
+    return copyJson(this.#describe({ ...result, message: known }));
+  }
+
+  /** The stream has ended: the whole message. */
+  finish(): AccumulatedMessage {
     for (const event of this.#events.end()) this.#message.push(event);
-    return this.#describe();
+    return this.#describe(this.#message.finish());
   }
 
   /** The source broke off: the message has everything read so far, and the reason as its error. */
-  fail(reason: string): Assembled {
-    const error = ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`);
+  fail(reason: string | CanonicalError): AccumulatedMessage {
+    const error =
+      typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
     for (const event of this.#events.end()) this.#message.push(event);
     this.#message.push({ type: 'error', error });
-    return { ...this.#describe(), complete: false };
+    return { ...this.#describe(this.#message.finish()), complete: false };
   }
 
-  #describe(): Assembled {
+  #describe(result: StreamResult): AccumulatedMessage {
     const { protocol, diagnostics, notes, completion } = this.#events;
-    return describeMessage(protocol ?? null, this.#message.finish(), { diagnostics, notes, completion });
+    return describeMessage(protocol ?? null, result, { diagnostics, notes, completion });
   }
 }
 
+/** Options of a `StreamAccumulator`. */
+export interface StreamAccumulatorOptions extends EventReaderOptions {}
+
+/** One piece of a stream: bytes or text, or a payload that is parsed already (a chunk or event of an SDK). */
+export type StreamElement = Uint8Array | string | object;
+
+/** A call of a message that is not complete. */
+export interface LiveToolCall extends AccumulatedCall {
+  /** The arguments are not complete JSON, or the call has no name. Do not run it. */
+  invalid?: true;
+}
+
+const describeInput = (input: unknown): string => (input === null ? 'null' : Array.isArray(input) ? 'an array' : typeof input);
+
+/** A copy of JSON data, whose depth the reader has limited. */
+function copyJson<T>(value: T): T;
+function copyJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => copyJson(item));
+  if (!isObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) setOwn(copy, key, copyJson(value[key]));
+  return copy;
+}
+
+const toUsage = (usage: CanonicalUsage | undefined): CanonicalUsage | null => {
+  if (!usage) return null;
+  const { extensions: _, ...counts } = usage; // the raw object is in wire_usage
+  return counts;
+};
+
 /** A whole message, with the same fields for every protocol and the wire's own values beside them. */
-export interface Assembled {
+export interface AccumulatedMessage {
   protocol: ProtocolId | null;
   id: string;
   model: string;
@@ -73,9 +162,9 @@ export interface Assembled {
   text: string;
   reasoning: string;
   refusal: string | null;
-  tool_calls: AssembledCall[];
+  tool_calls: AccumulatedCall[];
   /** null when the stream ended early. */
-  finish_reason: FinishWord | null;
+  finish_reason: FinishReason | null;
   wire_finish_reason: string | null;
   usage: CanonicalUsage | null;
   wire_usage: JsonObject | null;
@@ -83,7 +172,7 @@ export interface Assembled {
   complete: boolean;
   /** Positions in `tool_calls` whose arguments are not JSON, or that have no name: do not run these. */
   invalid_arguments: number[];
-  error: AssembledError | null;
+  error: AccumulatedError | null;
   extras: JsonObject;
   diagnostics: Diagnostic[];
   notes: Note[];
@@ -92,8 +181,8 @@ export interface Assembled {
   completion?: JsonObject;
 }
 
-/** A tool call of an assembled message, with the wire's other fields of the call. */
-export interface AssembledCall extends JsonObject {
+/** A tool call of an accumulated message, with the wire's other fields of the call. */
+export interface AccumulatedCall extends JsonObject {
   id: string;
   name: string;
   /** JSON text; verbatim when the stream had valid JSON. */
@@ -102,14 +191,16 @@ export interface AssembledCall extends JsonObject {
 }
 
 /** The error of a stream, with the wire's other fields of the error. */
-export interface AssembledError extends JsonObject {
+export interface AccumulatedError extends JsonObject {
   code: string | number;
   message: string;
   canonical: ErrorCode;
+  /** The status of an HTTP response that is an error. */
+  http_status?: number;
 }
 
 /** Why the model stopped: OpenAI's values, and two for which OpenAI has none. */
-export type FinishWord = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error' | 'pause';
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error' | 'pause';
 
 /** What a stream's reader found besides its events. */
 interface StreamFacts {
@@ -118,8 +209,8 @@ interface StreamFacts {
   completion?: JsonObject | undefined;
 }
 
-/** Builds the assembled message of a stream. `protocol` is null when it was not recognised. */
-export function describeMessage(protocol: Protocol | null, result: StreamResult, facts: StreamFacts): Assembled {
+/** Builds the accumulated message of a stream. `protocol` is null when it was not recognised. */
+export function describeMessage(protocol: Protocol | null, result: StreamResult, facts: StreamFacts): AccumulatedMessage {
   const { message, complete, error } = result;
   const fields = protocol ? (message.extensions?.[protocol.id] ?? {}) : {};
   const { extensions: usageExtensions, ...usage } = message.usage ?? {};
@@ -172,7 +263,7 @@ type Content = Pick<CanonicalChoice, 'content' | 'stop_reason'>;
 /** The message was cut off: a call without arguments may have lost them. */
 const CUT: ReadonlySet<StopReason | null> = new Set([null, 'max_tokens', 'content_filter', 'context_window', 'error'] as const);
 
-function listCalls(protocol: Protocol | null, { content, stop_reason }: Content): AssembledCall[] {
+function listCalls(protocol: Protocol | null, { content, stop_reason }: Content): AccumulatedCall[] {
   const blocks = content.filter((block): block is ToolUseBlock => block.type === 'tool_use' && isClientCall(block.kind));
   const readIndex = (block: ToolUseBlock): number | undefined => protocol?.callIndex?.(block);
   const indexes = new Set(blocks.map(readIndex));
@@ -180,7 +271,7 @@ function listCalls(protocol: Protocol | null, { content, stop_reason }: Content)
   return blocks.map((block) => describeCall(protocol, block, CUT.has(stop_reason)));
 }
 
-function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: boolean): AssembledCall {
+function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: boolean): AccumulatedCall {
   const isCustom = block.kind === 'custom';
   const none = isCutOff || isCustom ? '' : (writeJson(block.input) ?? '');
   const call = {
@@ -194,14 +285,14 @@ function describeCall(protocol: Protocol | null, block: ToolUseBlock, isCutOff: 
 }
 
 /** Positions of calls whose arguments are not JSON, or that have no name. */
-function findInvalid(calls: readonly AssembledCall[], content: readonly ContentBlock[]): number[] {
+function findInvalid(calls: readonly AccumulatedCall[], content: readonly ContentBlock[]): number[] {
   const broken = new Set<unknown>(content.map((block) => block.type === 'tool_use' && block.status === 'incomplete' && block.id));
-  const isInvalid = ({ id, type, arguments: text }: AssembledCall): boolean =>
+  const isInvalid = ({ id, type, arguments: text }: AccumulatedCall): boolean =>
     broken.has(id) || (type === 'function' && parseJson(text) === undefined);
   return calls.flatMap((call, i) => (isInvalid(call) ? [i] : []));
 }
 
-function readFinish(message: CanonicalResponse, error: CanonicalError | null): FinishWord | null {
+function readFinish(message: Content, error: CanonicalError | null): FinishReason | null {
   if (error) return isUnread(error) ? null : 'error';
   return stopWord(message);
 }
@@ -210,7 +301,7 @@ const isUnread = ({ details }: CanonicalError): boolean =>
   details?.['code'] === 'empty_stream' || details?.['code'] === 'not_a_stream';
 
 /** An OpenAI refusal ends with "stop"; a refusal without text, as other protocols send it, is a filter. */
-function stopWord({ content, stop_reason: stop }: Content): FinishWord | null {
+function stopWord({ content, stop_reason: stop }: Content): FinishReason | null {
   if (stop === null) return null;
   const hasRefusalText = stop === 'refusal' && content.some((block) => block.type === 'text' && block.refusal);
   return hasRefusalText ? 'stop' : WORDS[stop];
@@ -226,10 +317,10 @@ const WORDS = {
   refusal: 'content_filter',
   pause_turn: 'pause',
   error: 'error',
-} as const satisfies Record<StopReason, FinishWord>;
+} as const satisfies Record<StopReason, FinishReason>;
 
 /** The error as the wire had it, with our own code where the wire has none. */
-function describeError(error: CanonicalError): AssembledError {
+function describeError(error: CanonicalError): AccumulatedError {
   const body = isObject(error.upstream?.body) ? error.upstream.body : {};
   const own = error.details?.['code'];
   const code = [error.upstream?.code, body['code'], own].find(isScalar);

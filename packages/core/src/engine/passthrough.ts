@@ -9,7 +9,7 @@ import type { CanonicalResponse } from '../canonical/message.ts';
 import { type CanonicalError, CodecError, type Note, type OwnErrorCode } from '../canonical/notes.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { NOTHING } from '../canonical/stage.ts';
-import { deploymentOf } from '../codec/deployment.ts';
+import { parseDeployment } from '../codec/deployment.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { Codec, HeaderBag, Provider, WireRequest } from '../codec/protocol.ts';
 import { withFields } from '../json/fields.ts';
@@ -18,11 +18,11 @@ import type { Diagnostic } from '../rules/index.ts';
 import { ByteBuffer, CR, decodeUtf8, LF, SPACE, TAB } from '../sse/bytes.ts';
 import { encodeSse } from '../sse/encode.ts';
 import { opensJson } from '../sse/json-array.ts';
-import { type AnswerOptions, NoteList } from './context.ts';
+import { NoteList, type ResponseOptions } from './context.ts';
 import type { EventReader } from './reader.ts';
 import { decodeRequest } from './request.ts';
 import { decodeResponse } from './response.ts';
-import { type AnswerStream, createFailure, createReader, encodeFailure, type StreamOptions, Tap } from './stream.ts';
+import { createFailure, createReader, encodeFailure, type ResponseStream, type StreamOptions, Tap } from './stream.ts';
 
 // ---- requests
 
@@ -64,7 +64,7 @@ export function buildPassedBody(
   fields: JsonObject | undefined,
 ): PassedBody {
   // Azure clients may name the model in the path only; servers of other vendors expect it in the body.
-  const isNamed = isObject(body) && (body['model'] !== undefined || deploymentOf(path) !== undefined);
+  const isNamed = isObject(body) && (body['model'] !== undefined || parseDeployment(path) !== undefined);
   if (!isObject(body) || !(isNamed || fields)) return { body, ...(text !== undefined && { text }) };
   const changes: JsonObject = isNamed ? { ...fields, model } : { ...fields };
   const removed = Object.keys(changes).filter((name) => changes[name] === undefined);
@@ -89,7 +89,7 @@ export const decodePassedRequest = ({ body, path, headers }: WireRequest, from: 
 // ---- responses
 
 /** Decodes a response that is passed on; undefined when it cannot be decoded. Throws if the body is an error. */
-export function decodePassedResponse(body: unknown, options: AnswerOptions): CanonicalResponse | undefined {
+export function decodePassedResponse(body: unknown, options: ResponseOptions): CanonicalResponse | undefined {
   return attempt(() => decodeResponse(body, options, new NoteList()));
 }
 
@@ -108,11 +108,11 @@ const TOO_LARGE: OwnErrorCode = 'too_large';
 /**
  * Passes an event stream on byte for byte; a JSON body in its place is converted. The first significant byte decides.
  */
-export function passOrConvert(options: StreamOptions, convert: () => AnswerStream): AnswerStream {
+export function passOrConvert(options: StreamOptions, convert: () => ResponseStream): ResponseStream {
   const before: Uint8Array[] = [];
-  let stream: AnswerStream | undefined;
+  let stream: ResponseStream | undefined;
   // A body without a significant byte is not a stream; the converter reports that.
-  const settle = (): AnswerStream => {
+  const settle = (): ResponseStream => {
     stream ??= convert();
     return stream;
   };
@@ -160,7 +160,7 @@ const INSIGNIFICANT: ReadonlySet<number> = new Set([TAB, LF, CR, SPACE, 0xef, 0x
  * An event stream whose frames are passed on byte for byte. A decoded copy feeds the tap and shows whether the stream
  * is complete. Only complete frames are passed on: a client could not read the error that follows half a frame.
  */
-class PassedStream implements AnswerStream {
+class PassedStream implements ResponseStream {
   readonly #options: StreamOptions;
   readonly #reader: EventReader;
   readonly #edge = new FrameEdge();

@@ -3,8 +3,9 @@ import { type CanonicalError, type Note, ownError } from '../canonical/notes.ts'
 import type { Stage } from '../canonical/stage.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { Protocol, WireAccumulator } from '../codec/protocol.ts';
-import type { FrameDecoder, FrameObserver } from '../codec/stream-decoder.ts';
-import { isObject, type JsonObject, parseJson } from '../json/json.ts';
+import type { FrameDecoder, FrameObserver, StreamOutcome } from '../codec/stream-decoder.ts';
+import { isDeeperThan, isObject, type JsonObject, parseJson, TOO_DEEP } from '../json/json.ts';
+import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { BACKSLASH, QUOTE } from '../json/scanner.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
 import type { Diagnostic, Report, RuleId } from '../rules/index.ts';
@@ -64,6 +65,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   #whole: WireAccumulator | undefined;
   /** The frame being decoded is not JSON: the stream ends after its events. Only set when such frames are fatal. */
   #isMalformed = false;
+  /** Payloads were pushed that somebody else had framed and parsed. */
+  #hasPayloads = false;
 
   /**
    * `onFrame` sees every frame once the protocol is known, or at the end; chunks that repeat are then parsed like all
@@ -88,6 +91,11 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     return this.#state === 'failed' || this.#frames.hasFailed;
   }
 
+  /** The stop reason and usage that were read before the end of the stream confirms them. */
+  get outcome(): StreamOutcome | undefined {
+    return this.#decoder?.outcome;
+  }
+
   get diagnostics(): Diagnostic[] {
     return this.#met.list();
   }
@@ -104,6 +112,18 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     const repeated = this.#frames.replay(chunk);
     if (repeated) this.#put(repeated, offset, out);
     else this.#read(chunk, out);
+    return out;
+  }
+
+  /** Adds a payload that was parsed elsewhere, such as a chunk of an SDK's stream or a whole response. */
+  pushPayload(payload: JsonObject): CanonicalStreamEvent[] {
+    const out: CanonicalStreamEvent[] = [];
+    if (this.#state !== 'reading') return out;
+    this.#frames.forget();
+    this.#hasPayloads = true;
+    // What parsed the payload may have no limit of its own.
+    const isDeep = isDeeperThan(payload, MAX_JSON_DEPTH);
+    this.#accept(isDeep ? { data: '', failure: TOO_DEEP_PAYLOAD } : { data: '', payload }, out);
     return out;
   }
 
@@ -168,6 +188,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   readonly #report: Report = (rule, offset, detail) => {
+    if (this.#hasPayloads && FRAMING_RULES.has(rule)) return;
     this.#met.report(rule, offset, detail);
     if (rule === MALFORMED && this.#failsOnMalformed) this.#isMalformed = true;
   };
@@ -190,6 +211,14 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
 const MALFORMED: RuleId = 'sse/malformed-json';
 
+/** Departures in what surrounds a payload: who parsed the payloads has removed it. */
+const FRAMING_RULES: ReadonlySet<RuleId> = new Set([
+  'sse/missing-done',
+  'sse/json-body-instead-of-stream',
+  'anthropic/event-name-missing',
+  'responses/event-line-missing',
+] as const);
+
 const NOT_JSON: CanonicalStreamEvent = {
   type: 'error',
   error: {
@@ -198,6 +227,8 @@ const NOT_JSON: CanonicalStreamEvent = {
     details: { code: 'stream_error', rule: MALFORMED },
   },
 };
+
+const TOO_DEEP_PAYLOAD: CanonicalError = /* @__PURE__ */ ownError('too_large', 'PAYLOAD_TOO_LARGE', `a payload is ${TOO_DEEP}`);
 
 const errorEvent = (error: CanonicalError): CanonicalStreamEvent => ({ type: 'error', error });
 
@@ -235,7 +266,7 @@ class ProtocolSniffer {
     const { data, event } = frame;
     this.waiting.push(frame);
     // A stream without blank lines has one payload per line of its only event.
-    const payload = parseJson(data) ?? parseJson(data.split('\n', 1).join());
+    const payload = frame.payload ?? parseJson(data) ?? parseJson(data.split('\n', 1).join());
     const known = isObject(payload) ? this.candidates.find((protocol) => protocol.recognises(payload, event)) : undefined;
     return known ?? (this.waiting.length < MAX_UNRECOGNISED ? undefined : this.candidates[0]);
   }
@@ -307,6 +338,11 @@ class RepeatedChunkCache extends FrameReader {
     const event = this.#template && this.#match(chunk, this.#template);
     if (event) this.skip(chunk.length);
     return event;
+  }
+
+  /** The decoder's state changes by other means than `push`: what was learned no longer holds. */
+  forget(): void {
+    this.#template = undefined;
   }
 
   override push(chunk: Uint8Array): readonly SseFrame[] {

@@ -5,7 +5,6 @@ import type { Node } from '../canonical/protocol.ts';
 import { eachProtocolOnlyField } from '../codec/extensions.ts';
 import type { Codec, CodecContext, WireReply } from '../codec/protocol.ts';
 import {
-  type AnswerOptions,
   buildTarget,
   type ConvertOptions,
   createContext,
@@ -14,6 +13,7 @@ import {
   expectShallowCalls,
   findProfile,
   NoteList,
+  type ResponseOptions,
 } from './context.ts';
 import { findRenamedTools, restoreResponse } from './restore.ts';
 
@@ -26,7 +26,7 @@ import { findRenamedTools, restoreResponse } from './restore.ts';
  *
  * Throws a CodecError when the body is an error, or when the policy is strict about a loss.
  */
-export function convertResponse(body: unknown, options: AnswerOptions): ConvertedResponse {
+export function convertResponse(body: unknown, options: ResponseOptions): ConvertedResponse {
   const notes = new NoteList();
   const response = decodeResponse(body, options, notes);
   const context = createResponseContext(options, notes, { seed: () => response.id });
@@ -42,7 +42,7 @@ export interface ConvertedResponse {
 }
 
 /** Decodes a response to the canonical form, with the client's names of its tools. */
-export function decodeResponse(body: unknown, options: AnswerOptions, notes: NoteList): CanonicalResponse {
+export function decodeResponse(body: unknown, options: ResponseOptions, notes: NoteList): CanonicalResponse {
   const { from, to, request, model, isRenamed = true } = options;
   const profile = findProfile(from, options, request?.model);
   const decoded = from.response.decode(body, createContext({ note: notes.add, profile }));
@@ -61,7 +61,7 @@ interface AnswerParts {
 }
 
 /** Builds the context of a response encoder: the request, the upstream and the policy. */
-export function createResponseContext(options: AnswerOptions, notes: NoteList, parts: AnswerParts): CodecContext {
+export function createResponseContext(options: ResponseOptions, notes: NoteList, parts: AnswerParts): CodecContext {
   const { from, to, provider, request, model, policy = {}, now, newId } = options;
   const { strict: _, ...lenient } = policy;
   const requested = request && model !== undefined ? { ...request, model } : request;
@@ -120,7 +120,7 @@ export function nameProvider(error: CanonicalError, provider: string): Canonical
 }
 
 /** Builds the client's error response; also for an error that a codec threw (`CodecError.error`). */
-export function encodeError(error: CanonicalError, options: Pick<AnswerOptions, 'to' | 'now' | 'newId'>): WireReply {
+export function encodeError(error: CanonicalError, options: Pick<ResponseOptions, 'to' | 'now' | 'newId'>): WireReply {
   const { to, now, newId } = options;
   return to.error.encode(error, createContext({ note: () => undefined, profile: to.profileFor(''), now, newId }));
 }

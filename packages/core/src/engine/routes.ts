@@ -13,7 +13,7 @@ export interface Route {
 }
 
 /** Finds the protocol of a request by its path, and by its headers where protocols share a path (`/v1/models`). */
-export const routeOf = (url: string, headers: HeaderBag): Route => REGISTERED.find(url, headers);
+export const findRoute = (url: string, headers: HeaderBag): Route => REGISTERED.find(url, headers);
 
 type Routed = Codec & { routing: Routing };
 

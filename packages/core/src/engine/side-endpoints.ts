@@ -30,7 +30,7 @@ export interface Converted<T> {
 }
 
 /** A converted request with the upstream's path and headers. */
-export interface ConvertedQuestion<T> extends Converted<T>, Pick<WireRequest, 'path' | 'headers'> {}
+export interface ConvertedSideRequest<T> extends Converted<T>, Pick<WireRequest, 'path' | 'headers'> {}
 
 /** Converts a list of models. */
 export const convertModels = (body: unknown, options: ConvertOptions): Converted<CanonicalModelList> =>
@@ -41,7 +41,10 @@ export const convertModelInfo = (body: unknown, options: ConvertOptions): Conver
   convertSideResponse(body, options, 'MODEL_INFO', ({ modelInfo }) => modelInfo);
 
 /** Converts a request for embeddings; the conversion of the response takes its `value`. */
-export const convertEmbeddingsRequest = (body: unknown, options: RequestOptions): ConvertedQuestion<CanonicalEmbeddingRequest> =>
+export const convertEmbeddingsRequest = (
+  body: unknown,
+  options: RequestOptions,
+): ConvertedSideRequest<CanonicalEmbeddingRequest> =>
   convertSideRequest(body, options, 'EMBEDDINGS', ({ embeddings }) => embeddings?.request);
 
 /** Converts a response with embeddings; `embedding` is the `value` of `convertEmbeddingsRequest`. */
@@ -52,7 +55,7 @@ export const convertEmbeddingsResponse = (
   convertSideResponse(body, options, 'EMBEDDINGS', ({ embeddings }) => embeddings?.response, { embedding: options.embedding });
 
 /** Converts a request for a ranking; the conversion of the response takes its `value`. */
-export const convertRerankRequest = (body: unknown, options: RequestOptions): ConvertedQuestion<CanonicalRerankRequest> =>
+export const convertRerankRequest = (body: unknown, options: RequestOptions): ConvertedSideRequest<CanonicalRerankRequest> =>
   convertSideRequest(body, options, 'RERANK', ({ rerank }) => rerank?.request);
 
 /** Converts a response with a ranking; `rerank` is the `value` of `convertRerankRequest`. */
@@ -63,7 +66,7 @@ export const convertRerankResponse = (
   convertSideResponse(body, options, 'RERANK', ({ rerank }) => rerank?.response, { rerank: options.rerank });
 
 /** Converts a request for a token count. */
-export const convertCountTokensRequest = (body: unknown, options: RequestOptions): ConvertedQuestion<CanonicalRequest> =>
+export const convertCountTokensRequest = (body: unknown, options: RequestOptions): ConvertedSideRequest<CanonicalRequest> =>
   convertSideRequest(body, options, 'COUNT_TOKENS', ({ countTokens }) => countTokens?.request);
 
 /** Converts the response to a token count request. */
@@ -84,7 +87,7 @@ function convertSideRequest<T extends { model: string }>(
   options: RequestOptions,
   type: InterfaceType,
   pickCodec: (codec: Codec) => WireCodec<WireRequest, T> | undefined,
-): ConvertedQuestion<T> {
+): ConvertedSideRequest<T> {
   const { from, to, path = '', headers = {}, policy = {}, provider, model } = options;
   const decoder = required(from, pickCodec(from), type);
   const encoder = required(to, pickCodec(to), type);
@@ -147,10 +150,10 @@ export function unsupported({ id }: Codec, type: InterfaceType): CodecError {
  *
  * ```ts
  * const wire = { method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body: json };
- * const body = estimateAnswer(wire, anthropicMessagesCodec);
+ * const body = buildTokenEstimate(wire, anthropicMessagesCodec);
  * ```
  */
-export function estimateAnswer(wire: WireRequest, client: Codec): unknown {
+export function buildTokenEstimate(wire: WireRequest, client: Codec): unknown {
   const { request, response } = required(client, client.countTokens, 'COUNT_TOKENS');
   const context = createContext({ note: () => undefined, profile: client.profileFor('') });
   return response.encode(estimateTokens(request.decode(wire, context)), context);

@@ -5,7 +5,7 @@ import { NOTHING, type Stage } from '../canonical/stage.ts';
 import type { Codec, Framing } from '../codec/protocol.ts';
 import type { Diagnostic } from '../rules/index.ts';
 import { encodeSse, type SseFrame } from '../sse/encode.ts';
-import { type AnswerOptions, createDepthInspection, findProfile, NoteList } from './context.ts';
+import { createDepthInspection, findProfile, NoteList, type ResponseOptions } from './context.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
 import { createResponseContext, ProtocolOnlyFieldReporter } from './response.ts';
 import { findRenamedTools, restoreEvents } from './restore.ts';
@@ -15,19 +15,19 @@ import { findRenamedTools, restoreEvents } from './restore.ts';
  * early end or a failure becomes an error of the client's protocol.
  *
  * ```ts
- * const converter = streamConverter({ from: openaiChatCodec, to: anthropicMessagesCodec, request });
+ * const converter = createStreamConverter({ from: openaiChatCodec, to: anthropicMessagesCodec, request });
  * for await (const chunk of upstream) for (const bytes of converter.push(chunk)) client.write(bytes);
  * for (const bytes of converter.end()) client.write(bytes);
  * converter.notes;
  * ```
  */
-export const streamConverter = (options: StreamOptions): AnswerStream => new StreamConverter(options);
+export const createStreamConverter = (options: StreamOptions): ResponseStream => new StreamConverter(options);
 
 /**
  * Options of a stream conversion. Without `inspect`, tool arguments nested more than 256 levels deep end the stream in
  * an error.
  */
-export interface StreamOptions extends AnswerOptions, ReaderOptions {
+export interface StreamOptions extends ResponseOptions, ReaderOptions {
   /** The framing that the client expects; SSE by default. */
   framing?: Framing;
   /** Keeps the whole message for `result`. `usage`: only the usage, so that memory does not grow with the content. */
@@ -37,7 +37,7 @@ export interface StreamOptions extends AnswerOptions, ReaderOptions {
 type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect'>;
 
 /** A stream on its way to the client, and what is known about it afterwards. */
-export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
+export interface ResponseStream extends Stage<Uint8Array, Uint8Array> {
   /** Call instead of `end` when the source broke off: the client's stream ends in an error with this reason. */
   fail(reason: string | CanonicalError): Iterable<Uint8Array>;
   /** A limit was exceeded: the rest of the body is ignored, so reading on is of no use. */
@@ -54,7 +54,7 @@ export interface AnswerStream extends Stage<Uint8Array, Uint8Array> {
   readonly result: StreamResult | undefined;
 }
 
-class StreamConverter implements AnswerStream {
+class StreamConverter implements ResponseStream {
   readonly #reader: EventReader;
   readonly #restore: Stage<CanonicalStreamEvent, CanonicalStreamEvent> | undefined;
   readonly #encoder: Stage<CanonicalStreamEvent, SseFrame>;

@@ -14,7 +14,7 @@ import type {
 import { type CanonicalError, CodecError, type Note } from '../canonical/notes.ts';
 import type { Framing } from '../codec/protocol.ts';
 import { writeJson } from '../json/json.ts';
-import { type AnswerOptions, expectShallowCalls, findProfile, NoteList } from './context.ts';
+import { expectShallowCalls, findProfile, NoteList, type ResponseOptions } from './context.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
 import { type ConvertedResponse, createResponseContext, decodeResponse, ProtocolOnlyFieldReporter } from './response.ts';
 import { findRenamedTools, restoreResponse } from './restore.ts';
@@ -24,14 +24,14 @@ import { createFramer } from './stream.ts';
  * Converts a stream of one protocol to a whole response of another.
  *
  * ```ts
- * const { body } = collectStream([bytes], { from: anthropicMessagesCodec, to: openaiChatCodec, request });
+ * const { body } = convertStreamToResponse([bytes], { from: anthropicMessagesCodec, to: openaiChatCodec, request });
  * ```
  *
  * Throws a CodecError when the stream ends in an error, or early.
  */
-export function collectStream(
+export function convertStreamToResponse(
   chunks: Iterable<Uint8Array>,
-  options: AnswerOptions & Pick<EventReaderOptions, 'malformed'>,
+  options: ResponseOptions & Pick<EventReaderOptions, 'malformed'>,
 ): ConvertedResponse {
   const { from, to, request, model, malformed, isRenamed = true } = options;
   const profile = findProfile(from, options, request?.model);
@@ -59,7 +59,7 @@ export function collectStream(
 // ---- whole response to stream
 
 /** A whole response that was converted to a stream. */
-export interface ReplayedStream {
+export interface ConvertedStream {
   /** The body of the stream. */
   body: Uint8Array;
   notes: Note[];
@@ -70,10 +70,10 @@ export interface ReplayedStream {
  * Converts a whole response of one protocol to a stream of another.
  *
  * ```ts
- * const { body } = replayResponse(json, { from: geminiCodec, to: openaiChatCodec, request });
+ * const { body } = convertResponseToStream(json, { from: geminiCodec, to: openaiChatCodec, request });
  * ```
  */
-export function replayResponse(body: unknown, options: AnswerOptions & { framing?: Framing }): ReplayedStream {
+export function convertResponseToStream(body: unknown, options: ResponseOptions & { framing?: Framing }): ConvertedStream {
   const { to, framing = 'sse' } = options;
   const notes = new NoteList();
   const response = decodeResponse(body, options, notes);

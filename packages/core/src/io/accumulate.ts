@@ -1,71 +1,95 @@
-/** Reads response bodies of any runtime: to a whole message, to events, or to text. */
+/** Reads responses of any runtime or SDK: to a whole message, or to events. */
 
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
-import { CodecError, ownError } from '../canonical/notes.ts';
-import { type Assembled, Assembler } from '../engine/message.ts';
+import { type CanonicalError, ownError } from '../canonical/notes.ts';
+import { addReplyFacts, describeTextBody } from '../codec/errors.ts';
+import { type AccumulatedMessage, StreamAccumulator, type StreamElement } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import type { Diagnostic } from '../rules/index.ts';
+import { type CheckedSource, checkSource, readElements, SourceError, type StreamSource } from './source.ts';
 
 /**
- * Reads a response body to its end and returns the whole message. A failure of the stream (an error inside it, an early
- * end, a broken connection) is part of the result, with everything that was read before it.
+ * Reads a response to its end and returns the whole message. A failure of the stream (an error inside it, an early end,
+ * a broken connection) or an HTTP error status is part of the result, with everything that was read before it.
  *
  * ```ts
  * import { accumulate } from '@sluice/core/io';
  * import { openaiChat } from '@sluice/core/openai-chat';
- * const { text, tool_calls, complete } = await accumulate(response.body, { protocol: openaiChat });
+ * const { text, tool_calls, complete } = await accumulate(response, { protocol: openaiChat });
  * ```
  */
-export async function accumulate(source: ByteSource, options: ReadOptions): Promise<Assembled> {
+export async function accumulate(source: StreamSource, options: ReadOptions): Promise<AccumulatedMessage> {
   const { signal, ...readerOptions } = options;
-  const assembler = new Assembler(readerOptions);
+  const checked = checkSource(source, ACCUMULATE);
+  const accumulator = new StreamAccumulator(readerOptions);
+  if (isHttpError(checked)) {
+    const error = await readHttpError(checked, options, ACCUMULATE);
+    return addStatus(accumulator.fail(error), error);
+  }
   try {
-    for await (const chunk of readChunks(source, signal)) {
-      assembler.push(chunk);
-      if (assembler.hasFailed) break;
+    for await (const element of readElements(checked.body, { signal, call: ACCUMULATE })) {
+      accumulator.push(element);
+      if (accumulator.hasFailed) break;
     }
   } catch (error) {
-    if (signal?.aborted) throw error;
-    return assembler.fail(describeFailure(error));
+    if (isCallers(error, signal)) throw error;
+    return accumulator.fail(describeFailure(error));
   }
-  return assembler.end();
+  return accumulator.finish();
 }
 
-/** Options for reading a body. */
+const ACCUMULATE = 'accumulate(source)';
+
+/** Options for reading a response. */
 export interface ReadOptions extends EventReaderOptions {
   /** Stops reading; the promise or the loop rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
-/** Anything a response body can be: a web stream, a node stream, any (async) iterable of chunks, or the body itself. */
-export type ByteSource =
-  | ReadableStream<Uint8Array | string>
-  | AsyncIterable<Uint8Array | string>
-  | Iterable<Uint8Array | string>
-  | Uint8Array
-  | string;
-
 /**
- * Yields the canonical events of a response body as they arrive. The last one is `message_stop` or `error`; a broken
- * connection is an `error` event, too.
+ * Yields the canonical events of a response as they arrive. The last one is `message_stop` or `error`; a broken
+ * connection and an HTTP error status are `error` events, too.
  *
  * ```ts
- * for await (const event of readEvents(response.body, { protocol: openaiChat })) render(event);
+ * import { readEvents } from '@sluice/core/io';
+ * import { openaiChat } from '@sluice/core/openai-chat';
+ * for await (const event of readEvents(response, { protocol: openaiChat })) console.log(event.type);
  * ```
  */
-export async function* readEvents(
-  source: ByteSource,
+export function readEvents(
+  source: StreamSource,
+  options: ReadEventsOptions,
+): AsyncGenerator<CanonicalStreamEvent, void, undefined> {
+  return readChecked(checkSource(source, READ_EVENTS), options);
+}
+
+const READ_EVENTS = 'readEvents(source)';
+
+/** Options of `readEvents`. */
+export interface ReadEventsOptions extends ReadOptions {
+  /** Called at the end with the departures from the standard. */
+  onDiagnostics?: ((diagnostics: Diagnostic[]) => void) | undefined;
+}
+
+async function* readChecked(
+  checked: CheckedSource,
   options: ReadEventsOptions,
 ): AsyncGenerator<CanonicalStreamEvent, void, undefined> {
   const { signal, onDiagnostics, ...readerOptions } = options;
+  if (isHttpError(checked)) {
+    yield { type: 'error', error: await readHttpError(checked, options, READ_EVENTS) };
+    onDiagnostics?.([]);
+    return;
+  }
   const reader = new EventReader(readerOptions);
+  const utf8 = new TextEncoder();
   try {
-    for await (const chunk of readChunks(source, signal)) {
-      yield* reader.push(chunk);
+    for await (const element of readElements(checked.body, { signal, call: READ_EVENTS })) {
+      yield* pushElement(reader, element, utf8);
       if (reader.hasFailed) break;
     }
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (isCallers(error, signal)) throw error;
     yield* closeFailed(reader, describeFailure(error));
     onDiagnostics?.(reader.diagnostics);
     return;
@@ -74,10 +98,10 @@ export async function* readEvents(
   onDiagnostics?.(reader.diagnostics);
 }
 
-/** Options of `readEvents`. */
-export interface ReadEventsOptions extends ReadOptions {
-  /** Called at the end with the departures from the standard. */
-  onDiagnostics?: (diagnostics: Diagnostic[]) => void;
+function pushElement(reader: EventReader, element: StreamElement, utf8: TextEncoder): CanonicalStreamEvent[] {
+  if (element instanceof Uint8Array) return reader.push(element);
+  if (typeof element === 'string') return reader.push(utf8.encode(element));
+  return reader.pushPayload(element as Record<string, unknown>); // an object with string keys, as far as decoders look
 }
 
 /** The events that close what is open, with the failure of the connection in place of the decoder's error. */
@@ -88,87 +112,56 @@ function closeFailed(reader: EventReader, reason: string): CanonicalStreamEvent[
 
 const describeFailure = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/**
- * Yields the chunks of a source, one read at a time, so that a slow consumer slows the source. An aborted signal throws
- * its reason.
- */
-async function* readChunks(source: ByteSource, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
-  const encoder = new TextEncoder();
-  signal?.throwIfAborted();
-  const { next, cancel } = openSource(typeof source === 'string' || source instanceof Uint8Array ? [source] : source);
-  const listening = new AbortController();
-  const aborted = signal && whenAborted(signal, listening.signal);
-  let isDone = false;
-  try {
-    for (;;) {
-      const read = await (aborted ? Promise.race([next(), aborted]) : next());
-      if (read.done) {
-        isDone = true;
-        return;
-      }
-      yield typeof read.value === 'string' ? encoder.encode(read.value) : read.value;
-    }
-  } finally {
-    listening.abort();
-    // Not awaited: a source that hangs must not block a caller that has stopped reading.
-    if (!isDone) void Promise.resolve(cancel(signal?.reason)).catch(() => undefined);
-  }
+/** Whether an exception is meant for the caller: it aborted, or passed something wrong. */
+const isCallers = (error: unknown, signal: AbortSignal | undefined): boolean =>
+  signal?.aborted === true || error instanceof SourceError;
+
+// ---- HTTP errors
+
+const isHttpError = (checked: CheckedSource): checked is Required<CheckedSource> =>
+  checked.response !== undefined && !checked.response.ok;
+
+/** Error bodies have some kilobytes; more of one is not read. */
+const MAX_ERROR_BYTES = 1024 * 1024;
+
+/** Reads an HTTP error: the error in the body, or the status where the body has none. */
+async function readHttpError(
+  { body, response }: Required<CheckedSource>,
+  { signal, ...options }: ReadOptions,
+  call: string,
+): Promise<CanonicalError> {
+  const { status } = response;
+  const headers = Object.fromEntries(response.headers);
+  const text = await readHead({ body }, signal, call);
+  const reader = new EventReader(options);
+  const events = [...reader.push(new TextEncoder().encode(text)), ...reader.end()];
+  const found = events.find((event) => event.type === 'error')?.error;
+  // An error that the decoder detected itself says that the body is no stream, which is known.
+  const error = found?.upstream ? found : { code: 'UPSTREAM_ERROR' as const, message: describeTextBody(text, status) };
+  const [first] = 'id' in options.protocol ? [options.protocol] : options.protocol;
+  const { id } = reader.protocol ?? first ?? { id: 'openai-chat' };
+  return { ...addReplyFacts(error, { status, headers, body: text }, id), http_status: status };
 }
 
-interface OpenSource {
-  next(): Promise<ReadableStreamReadResult<Uint8Array | string> | IteratorResult<Uint8Array | string, unknown>>;
-  cancel(reason: unknown): unknown;
-}
-
-function openSource(source: Exclude<ByteSource, string | Uint8Array>): OpenSource {
-  if ('getReader' in source) {
-    const reader = source.getReader();
-    return {
-      next: () => reader.read(),
-      cancel: (reason) => reader.cancel(reason),
-    };
-  }
-  const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
-  return {
-    next: async () => iterator.next(),
-    cancel: () => iterator.return?.(),
-  };
-}
-
-/** A promise that rejects when the signal aborts; `end` removes the listener. */
-function whenAborted(signal: AbortSignal, end: AbortSignal): Promise<never> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: end });
-  });
-  aborted.catch(() => undefined);
-  return aborted;
-}
-
-/** Reads a whole body as text. Throws when it is longer than allowed. */
-export async function readText(
-  body: ReadableStream<Uint8Array> | null,
-  maxBytes: number,
-  what: 'request' | 'answer',
-): Promise<string> {
-  if (!body) return '';
+/** The beginning of a body as text; whatever could be read of one that breaks off. */
+async function readHead({ body }: CheckedSource, signal: AbortSignal | undefined, call: string): Promise<string> {
   const decoder = new TextDecoder();
-  const reader = body.getReader();
   let text = '';
   let length = 0;
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    length += read.value.length;
-    if (length > maxBytes) {
-      await reader.cancel();
-      throw tooLongError(maxBytes, what);
+  try {
+    for await (const element of readElements(body, { signal, call })) {
+      if (!(element instanceof Uint8Array)) continue;
+      text += decoder.decode(element, { stream: true });
+      length += element.length;
+      if (length > MAX_ERROR_BYTES) break;
     }
-    text += decoder.decode(read.value, { stream: true });
+  } catch (error) {
+    if (isCallers(error, signal)) throw error;
   }
   return text + decoder.decode();
 }
 
-const tooLongError = (maxBytes: number, what: 'request' | 'answer'): CodecError =>
-  new CodecError({
-    code: what === 'request' ? 'PAYLOAD_TOO_LARGE' : 'UPSTREAM_ERROR',
-    message: `the ${what} body has more than ${maxBytes} bytes`,
-    http_status: what === 'request' ? 413 : 502,
-  });
+const addStatus = (message: AccumulatedMessage, { http_status }: CanonicalError): AccumulatedMessage => ({
+  ...message,
+  error: message.error && { ...message.error, ...(http_status !== undefined && { http_status }) },
+});

@@ -1,6 +1,6 @@
 import type { StreamResult } from '../accumulate/message.ts';
 import type { CanonicalError, Note } from '../canonical/notes.ts';
-import { type AnswerStream, type StreamOptions, streamConverter } from '../engine/stream.ts';
+import { createStreamConverter, type ResponseStream, type StreamOptions } from '../engine/stream.ts';
 import type { Diagnostic } from '../rules/index.ts';
 
 /**
@@ -16,7 +16,7 @@ import type { Diagnostic } from '../rules/index.ts';
  * ```
  */
 export function convertStream({ onEnd, ...options }: ConvertStreamOptions): TransformStream<Uint8Array, Uint8Array> {
-  return streamThrough(streamConverter(options), (converter) => {
+  return streamThrough(createStreamConverter(options), (converter) => {
     const { notes, diagnostics, error, result } = converter;
     onEnd?.({ notes, diagnostics, error, result });
   });
@@ -43,8 +43,8 @@ export interface StreamReport {
  * writable side, so the reader would get an exception in place of the protocol's own error.
  */
 export function streamThrough(
-  stage: AnswerStream,
-  onEnd: (stage: AnswerStream) => void = () => undefined,
+  stage: ResponseStream,
+  onEnd: (stage: ResponseStream) => void = () => undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
   let output: ReadableStreamDefaultController<Uint8Array> | undefined;
   let input: WritableStreamDefaultController | undefined;

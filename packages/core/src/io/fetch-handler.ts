@@ -4,15 +4,14 @@ import { buildTooDeepError } from '../codec/answers.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { HeaderBag, Provider, WireReply } from '../codec/protocol.ts';
 import { expectShallow } from '../codec/read.ts';
-import { type Exchange, readAsked, translate } from '../engine/exchange.ts';
+import { createExchange, type Exchange, readRequestTarget } from '../engine/exchange.ts';
 import { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from '../engine/request-limits.ts';
 import { encodeError } from '../engine/response.ts';
-import { type Route, routeOf } from '../engine/routes.ts';
-import { estimateAnswer } from '../engine/side-endpoints.ts';
+import { findRoute, type Route } from '../engine/routes.ts';
+import { buildTokenEstimate } from '../engine/side-endpoints.ts';
 import { isDeeperThan, isObject, parseJson } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { CODECS } from '../protocols/index.ts';
-import { readText } from './accumulate.ts';
 import { streamThrough } from './convert-stream.ts';
 
 /**
@@ -29,7 +28,7 @@ import { streamThrough } from './convert-stream.ts';
 export function createFetchHandler(options: FetchHandlerOptions): (request: Request) => Promise<Response> {
   return async (request) => {
     const headers: HeaderBag = Object.fromEntries(request.headers);
-    const route = routeOf(request.url, headers);
+    const route = findRoute(request.url, headers);
     try {
       return await handle(request, headers, route, options);
     } catch (error) {
@@ -42,7 +41,11 @@ export function createFetchHandler(options: FetchHandlerOptions): (request: Requ
 /** Options of `createFetchHandler`. */
 export interface FetchHandlerOptions {
   /** Finds the upstream for a model; undefined when there is none. */
-  resolve(model: string, client: ProtocolId, request: Request): Answerer | undefined | Promise<Answerer | undefined>;
+  resolve(
+    model: string,
+    client: ProtocolId,
+    request: Request,
+  ): ResolvedUpstream | undefined | Promise<ResolvedUpstream | undefined>;
   /** By default the runtime's `fetch`. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** Longest body of a request, and of a response that is not a stream, in bytes; 32 MiB when absent. */
@@ -54,7 +57,7 @@ export interface FetchHandlerOptions {
 }
 
 /** The upstream for a model. */
-export interface Answerer {
+export interface ResolvedUpstream {
   provider: Provider;
   /** The model's name at the upstream; by default the one in the request. */
   model?: string;
@@ -73,12 +76,17 @@ async function handle(request: Request, headers: HeaderBag, route: Route, option
   if (method !== 'POST' || !SERVED.has(type)) throw notServed(`${method} ${path.split('?', 1)}`);
   const text = await readText(request.body, options.maxBytes ?? MAX_BYTES, 'request');
   const wire = { method, path, headers, body: parse(text, { ...REQUEST_LIMITS, ...options.limits }), text };
-  const { model, isStream } = readAsked(client, wire);
+  const { model, isStream } = readRequestTarget(client, wire);
   const found = await options.resolve(model, client.id, request);
   if (!found) throw unknownModel(model);
   const upstream = CODECS[found.provider.protocol];
-  if (type === 'COUNT_TOKENS' && !upstream.supports(type)) return Response.json(estimateAnswer(wire, client));
-  const exchange = translate(client, upstream, { model, ...found, ...(options.now && { now: options.now }), stream: isStream });
+  if (type === 'COUNT_TOKENS' && !upstream.supports(type)) return Response.json(buildTokenEstimate(wire, client));
+  const exchange = createExchange(client, upstream, {
+    model,
+    ...found,
+    ...(options.now && { now: options.now }),
+    stream: isStream,
+  });
   const { url, method: verb, headers: sent, body, text: passed } = exchange.request(wire);
   const { fetch = globalThis.fetch } = options;
   const reply = await fetchUpstream(() =>
@@ -160,3 +168,28 @@ const notServed = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE',
 
 const unknownModel = (model: string): CodecError =>
   failure('NOT_FOUND', 404, `no provider is configured for model ${JSON.stringify(model.slice(0, 200))}`);
+
+/** Reads a whole body as text. Throws when it is longer than allowed. */
+async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: number, what: 'request' | 'answer'): Promise<string> {
+  if (!body) return '';
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let text = '';
+  let length = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    length += read.value.length;
+    if (length > maxBytes) {
+      await reader.cancel();
+      throw tooLongError(maxBytes, what);
+    }
+    text += decoder.decode(read.value, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+const tooLongError = (maxBytes: number, what: 'request' | 'answer'): CodecError =>
+  new CodecError({
+    code: what === 'request' ? 'PAYLOAD_TOO_LARGE' : 'UPSTREAM_ERROR',
+    message: `the body of the ${what} has more than ${maxBytes} bytes`,
+    http_status: what === 'request' ? 413 : 502,
+  });

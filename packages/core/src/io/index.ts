@@ -1,5 +1,12 @@
-/** `@sluice/core/io`: reading and converting web streams with protocols given as objects. */
+/** `@sluice/core/io`: reading and converting streams with protocols given as objects. */
 
-export type { Assembled, AssembledCall, AssembledError, FinishWord } from '../engine/message.ts';
-export { accumulate, type ByteSource, type ReadEventsOptions, type ReadOptions, readEvents } from './accumulate.ts';
+export type {
+  AccumulatedCall,
+  AccumulatedError,
+  AccumulatedMessage,
+  FinishReason,
+  StreamElement,
+} from '../engine/message.ts';
+export { accumulate, type ReadEventsOptions, type ReadOptions, readEvents } from './accumulate.ts';
 export { type ConvertStreamOptions, convertStream, type StreamReport } from './convert-stream.ts';
+export type { StreamSource } from './source.ts';

@@ -70,22 +70,42 @@ export function findCodec(name: string): Codec | undefined {
   return find(CODECS, name);
 }
 
-/** The protocol itself; throws a TypeError for an unknown name. */
-export function resolveProtocol(name: ProtocolName | Protocol): Protocol {
-  return typeof name === 'object' ? name : resolve(PROTOCOLS, name);
+/** The protocol itself; throws a TypeError for an unknown name. `where`: the argument, for the message. */
+export function resolveProtocol(name: ProtocolName | Protocol | undefined, where: string): Protocol {
+  return isGiven(name) ? name : resolve(PROTOCOLS, name, where);
 }
 
-/** The codec itself; throws a TypeError for an unknown name. */
-export function resolveCodec(name: CodecName): Codec {
-  return typeof name === 'object' ? name : resolve(CODECS, name);
+/** The codec itself; throws a TypeError for an unknown name. `where`: the argument, for the message. */
+export function resolveCodec(name: CodecName | undefined, where: string): Codec {
+  return isGiven(name) ? name : resolve(CODECS, name, where);
 }
 
-function resolve<T>(table: Readonly<Record<ProtocolId, T>>, name: string): T {
-  const found = find(table, name);
-  if (found === undefined)
-    throw new TypeError(`unknown protocol ${JSON.stringify(name)}; known: ${Object.keys(table).join(', ')}`);
-  return found;
+const isGiven = <T extends object>(name: string | T | undefined): name is T => typeof name === 'object' && name !== null;
+
+function resolve<T>(table: Readonly<Record<ProtocolId, T>>, name: string | undefined, where: string): T {
+  const found = find(table, String(name));
+  if (found !== undefined) return found;
+  const names = [...Object.keys(table), ...Object.keys(PROTOCOL_ALIASES)];
+  const hint = typeof name === 'string' ? suggest(name, names) : undefined;
+  const known = `known: ${names.join(', ')}${hint === undefined ? '' : ` (did you mean "${hint}"?)`}`;
+  throw new TypeError(
+    `${where}: ${name === undefined ? 'a protocol is required' : `unknown protocol ${JSON.stringify(name)}`}; ${known}`,
+  );
 }
+
+/** The name that shares the most pairs of letters with a misspelt one; undefined when none shares half of them. */
+function suggest(name: string, names: readonly string[]): string | undefined {
+  const score = (other: string): number => {
+    const pairs = listPairs(name.slice(0, 100).toLowerCase());
+    const shared = listPairs(other).filter((pair) => pairs.includes(pair)).length;
+    return (2 * shared) / (pairs.length + other.length - 1);
+  };
+  const [best] = names.toSorted((a, b) => score(b) - score(a));
+  return best !== undefined && score(best) >= 0.5 ? best : undefined;
+}
+
+const listPairs = (text: string): string[] =>
+  Array.from({ length: Math.max(0, text.length - 1) }, (_, i) => text.slice(i, i + 2));
 
 function find<T>(table: Readonly<Record<ProtocolId, T>>, name: string): T | undefined {
   // hasOwn does not narrow the name

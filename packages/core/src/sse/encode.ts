@@ -38,7 +38,7 @@ export interface SseEncoderOptions {
 const LINE_ENDS = /\r\n|\n|\r/;
 
 /** A comment line, which readers skip: the keep-alive that every protocol accepts. */
-export function sseComment(text = '', { lineEnd = '\n' }: SseEncoderOptions = {}): string {
+export function encodeSseComment(text = '', { lineEnd = '\n' }: SseEncoderOptions = {}): string {
   return `: ${oneLine(text)}${lineEnd}${lineEnd}`;
 }
 

@@ -1,2 +1,2 @@
 export { createSseDecoder, type SseDecoder, type SseDecoderOptions } from './decode.ts';
-export { createSseEncoder, encodeSse, type SseEncoderOptions, type SseFrame, sseComment } from './encode.ts';
+export { createSseEncoder, encodeSse, encodeSseComment, type SseEncoderOptions, type SseFrame } from './encode.ts';

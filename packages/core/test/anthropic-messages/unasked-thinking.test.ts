@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Json, readStream } from '../../../../test/sdk/anthropic.ts';
-import { type Exchange, type ProtocolId, type Provider, translate } from '../../src/index.ts';
+import { createExchange, type Exchange, type ProtocolId, type Provider } from '../../src/index.ts';
 
 // State of another provider on its way to an Anthropic client and back, with and without a request for thinking.
 
@@ -81,7 +81,7 @@ const THINKING = { type: 'enabled', budget_tokens: 2000 };
 const USER = { role: 'user', content: 'read a' };
 
 function ask(upstream: Upstream, body: Json): { exchange: Exchange; sent: string } {
-  const exchange = translate('anthropic', upstream, { provider: PROVIDERS[upstream], model: MODELS[upstream] });
+  const exchange = createExchange('anthropic', upstream, { provider: PROVIDERS[upstream], model: MODELS[upstream] });
   const wire = { model: 'm', max_tokens: 9000, tools: TOOLS, messages: [USER], ...body };
   const request = exchange.request({ method: 'POST', path: '/v1/messages', headers: {}, body: wire });
   return { exchange, sent: JSON.stringify(request.body) };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { assemble, bytesOf, splitEvery } from '../../../../test/run.ts';
-import { streamConverter } from '../../src/engine/stream.ts';
+import { createStreamConverter } from '../../src/engine/stream.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';
@@ -89,7 +89,7 @@ test.each(ROWS)('$name', (row) => {
 });
 
 test.each(ROWS)('$name: a chat client gets the same counts', (row) => {
-  const converter = streamConverter({ from: anthropicMessagesCodec, to: openaiChatCodec });
+  const converter = createStreamConverter({ from: anthropicMessagesCodec, to: openaiChatCodec });
   const { usage } = assemble(openaiChat, [...converter.push(streamOf(row)), ...converter.end()]);
   expect(usage).toMatchObject({ input_tokens: row.want['input_tokens'], output_tokens: row.want['output_tokens'] });
 });

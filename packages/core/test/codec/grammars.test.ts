@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { streamConverter } from '../../src/engine/stream.ts';
-import { GRAMMARS, GrammarError, type ProtocolId, type SseFrame } from '../../src/index.ts';
+import { createStreamConverter } from '../../src/engine/stream.ts';
+import type { ProtocolId, SseFrame } from '../../src/index.ts';
+import { GRAMMARS, GrammarError } from '../../src/internal.ts';
 import { CODECS } from '../../src/protocols/index.ts';
 import { createSseDecoder } from '../../src/sse/index.ts';
 
@@ -24,7 +25,7 @@ const BROKEN = [...SOURCE.slice(0, 7), { type: 'error', error: { type: 'overload
 
 /** A stream as the encoder of a protocol writes it, with the places of its frames. */
 function written(protocol: ProtocolId, events: readonly { type: string }[]): SseFrame[] {
-  const converter = streamConverter({ from: CODECS['anthropic-messages'], to: CODECS[protocol], now: () => 1_700_000_000 });
+  const converter = createStreamConverter({ from: CODECS['anthropic-messages'], to: CODECS[protocol], now: () => 1_700_000_000 });
   const body = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
   const decoder = createSseDecoder();
   const pieces = [...converter.push(new TextEncoder().encode(body)), ...converter.end()];

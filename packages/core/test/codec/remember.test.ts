@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { memo, memoWeak } from '../../src/codec/profile.ts';
-import { BoundedCache } from '../../src/index.ts';
+import { BoundedCache } from '../../src/internal.ts';
 
 const limits = { entries: 100, bytes: 20_000 };
 

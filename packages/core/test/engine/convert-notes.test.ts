@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type CodecError, convertEmbeddingsRequest, convertRequest, type ProtocolId } from '../../src/index.ts';
+import { CODECS, convertEmbeddingsRequest } from '../../src/engine/index.ts';
+import { type CodecError, convertRequest, type ProtocolId } from '../../src/index.ts';
 
 type Json = Record<string, unknown>;
 
@@ -469,6 +470,10 @@ test.each<[name: string, from: ProtocolId, to: ProtocolId, body: Json, told: str
     ['DROPPED /requests/1'],
   ],
 ])('embeddings: %s', (_, from, to, body, told) => {
-  const { notes } = convertEmbeddingsRequest(body, { from, to, path: '/v1beta/models/m:batchEmbedContents' });
+  const { notes } = convertEmbeddingsRequest(body, {
+    from: CODECS[from],
+    to: CODECS[to],
+    path: '/v1beta/models/m:batchEmbedContents',
+  });
   expect(notes.map(({ code, path }) => `${code} ${path}`)).toEqual(told);
 });

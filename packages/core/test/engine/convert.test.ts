@@ -1,21 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { locate } from '../../src/canonical/source.ts';
 import { NoteList } from '../../src/engine/context.ts';
+import {
+  buildTokenEstimate,
+  convertModels,
+  convertRerankRequest,
+  convertResponseToStream,
+  convertStreamToResponse,
+  decodeRequest,
+  estimateTokens,
+} from '../../src/engine/index.ts';
 import { reportProtocolOnlyFields, SourceBody } from '../../src/engine/request.ts';
 import {
   CodecError,
-  collectStream,
   convertError,
-  convertModels,
   convertRequest,
-  convertRerankRequest,
   convertResponse,
-  decodeRequest,
-  estimateAnswer,
-  estimateTokens,
+  createStreamConverter,
   type Policy,
-  replayResponse,
-  streamConverter,
 } from '../../src/index.ts';
 import { CODECS } from '../../src/protocols/index.ts';
 import { bareContext } from '../openai-chat/bare-context.ts';
@@ -46,7 +48,7 @@ describe('notes point into the source', () => {
     ['/outputs', '/outputs'],
     ['', ''],
   ])('%s of the canonical request is %s of chat', (path, pointer) =>
-    expect(locate(path, decodeRequest(ask(), { from: 'openai-chat' }))).toBe(pointer),
+    expect(locate(path, decodeRequest(ask(), { from: CODECS['openai-chat'] }))).toBe(pointer),
   );
 
   test('of the root, of a message, of a tool', () => {
@@ -204,14 +206,14 @@ const STREAM = `${chunk({ role: 'assistant', content: 'so ' })}${chunk({ content
 
 describe('streams', () => {
   test('flow: what has come goes on at once', () => {
-    const converter = streamConverter({ from: 'openai-chat', to: 'anthropic' });
+    const converter = createStreamConverter({ from: 'openai-chat', to: 'anthropic' });
     expect(textOf(converter.push(bytes(chunk({ content: 'so ' }))))).toContain('"text":"so "');
     expect(textOf(converter.push(bytes(chunk({ content: 'it is' }))))).toContain('"text":"it is"');
   });
 
   test('a tap keeps the whole message, and only if it is wanted', () => {
     for (const tap of [true, false]) {
-      const converter = streamConverter({ from: 'openai-chat', to: 'gemini', tap });
+      const converter = createStreamConverter({ from: 'openai-chat', to: 'gemini', tap });
       void [...converter.push(bytes(STREAM)), ...converter.end()];
       expect(converter.result?.message.content).toEqual(tap ? [{ type: 'text', text: 'so it is' }] : undefined);
     }
@@ -219,7 +221,7 @@ describe('streams', () => {
 
   test.each(['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'] as const)('ends in an error of %s', (to) => {
     for (const end of ['end', 'fail'] as const) {
-      const converter = streamConverter({ from: 'openai-chat', to });
+      const converter = createStreamConverter({ from: 'openai-chat', to });
       const begun = textOf(converter.push(bytes(chunk({ content: 'so' }))));
       const rest = textOf(end === 'end' ? converter.end() : converter.fail('the line went dead'));
       expect(begun).toContain('so');
@@ -233,17 +235,17 @@ describe('streams', () => {
   test('a loss that strict refuses ends the stream, and is told', () => {
     const audio = chunk({ audio: { id: 'a', data: 'AAAA' } });
     const options = { from: 'openai-chat', to: 'anthropic' } as const;
-    const lenient = streamConverter(options);
+    const lenient = createStreamConverter(options);
     void [...lenient.push(bytes(audio + STREAM)), ...lenient.end()];
     expect(lenient.notes).toMatchObject([{ code: 'DROPPED', feature: 'content.audio' }]);
-    const strict = streamConverter({ ...options, policy: { strict: true } });
+    const strict = createStreamConverter({ ...options, policy: { strict: true } });
     expect(textOf([...strict.push(bytes(audio + STREAM)), ...strict.end()])).toMatch(/event: error\n[^\n]*\n\n$/);
     expect(strict.error).toMatchObject({ code: 'INCOMPATIBLE_FEATURE' });
   });
 
   test('of Gemini as one JSON list', () => {
     const read = (source: string) => {
-      const converter = streamConverter({ from: 'openai-chat', to: 'gemini', framing: 'json-array' });
+      const converter = createStreamConverter({ from: 'openai-chat', to: 'gemini', framing: 'json-array' });
       return JSON.parse(textOf([...converter.push(bytes(source)), ...converter.end()]));
     };
     expect(read(STREAM)).toMatchObject([{ candidates: [{ content: { parts: [{ text: 'so ' }] } }] }, {}, {}]);
@@ -252,7 +254,7 @@ describe('streams', () => {
   });
 
   test('what the source did wrong is named', () => {
-    const converter = streamConverter({ from: 'openai-chat', to: 'openai-chat' });
+    const converter = createStreamConverter({ from: 'openai-chat', to: 'openai-chat' });
     void [...converter.push(bytes(`data: {oops\n\n${STREAM}`)), ...converter.end()];
     expect(converter.diagnostics).toMatchObject([{ rule: 'sse/malformed-json' }]);
   });
@@ -260,14 +262,17 @@ describe('streams', () => {
 
 describe('whole and streamed', () => {
   test('collected and replayed', () => {
-    const { body } = collectStream([bytes(STREAM)], { from: 'openai-chat', to: 'anthropic' });
+    const { body } = convertStreamToResponse([bytes(STREAM)], { from: CODECS['openai-chat'], to: CODECS['anthropic-messages'] });
     expect(body).toMatchObject({ type: 'message', content: [{ type: 'text', text: 'so it is' }] });
-    const stream = new TextDecoder().decode(replayResponse(body, { from: 'anthropic', to: 'openai-chat' }).body);
+    const stream = new TextDecoder().decode(
+      convertResponseToStream(body, { from: CODECS['anthropic-messages'], to: CODECS['openai-chat'] }).body,
+    );
     expect(stream).toMatch(/"content":"so it is"[\s\S]*"finish_reason":"stop"[\s\S]*\[DONE\]/);
   });
 
   test('a stream that fails or ends early is no answer', () => {
-    const collect = (text: string) => () => collectStream([bytes(text)], { from: 'openai-chat', to: 'gemini' });
+    const collect = (text: string) => () =>
+      convertStreamToResponse([bytes(text)], { from: CODECS['openai-chat'], to: CODECS.gemini });
     expect(errorOf(collect(chunk({ content: 'so' })))).toMatchObject({ code: 'STREAM_TRUNCATED' });
     expect(errorOf(collect('data: {"error":{"message":"no"}}\n\n'))).toMatchObject({ message: 'no' });
   });
@@ -297,21 +302,25 @@ describe('errors', () => {
 describe('other interfaces', () => {
   test('models', () => {
     const list = { object: 'list', data: [{ id: 'm', object: 'model', created: 1, owned_by: 'o' }] };
-    expect(convertModels(list, { from: 'openai-chat', to: 'anthropic' }).body).toMatchObject({
+    expect(convertModels(list, { from: CODECS['openai-chat'], to: CODECS['anthropic-messages'] }).body).toMatchObject({
       data: [{ id: 'm', type: 'model' }],
     });
   });
 
   test('one that the target does not have', () => {
-    const rank = () => convertRerankRequest({ model: 'm', query: 'q', documents: ['d'] }, { from: 'openai-chat', to: 'gemini' });
+    const rank = () =>
+      convertRerankRequest({ model: 'm', query: 'q', documents: ['d'] }, { from: CODECS['openai-chat'], to: CODECS.gemini });
     expect(errorOf(rank)).toEqual({ code: 'UNSUPPORTED_INTERFACE', message: 'gemini has no rerank interface', http_status: 404 });
   });
 
   test('P129: tokens are estimated where nobody counts', () => {
     const body = { model: 'm', system: 'Be brief.', messages: [{ role: 'user', content: 'x'.repeat(400) }] };
-    const answer = estimateAnswer({ method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body }, 'anthropic');
+    const answer = buildTokenEstimate(
+      { method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body },
+      CODECS['anthropic-messages'],
+    );
     expect(answer).toEqual({ input_tokens: expect.any(Number) });
-    expect(estimateTokens(decodeRequest({ ...body, max_tokens: 1 }, { from: 'anthropic' }))).toEqual({
+    expect(estimateTokens(decodeRequest({ ...body, max_tokens: 1 }, { from: CODECS['anthropic-messages'] }))).toEqual({
       input_tokens: 107,
       estimated: true,
     });

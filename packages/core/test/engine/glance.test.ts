@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { readManifest, readRecording } from '../../../../test/shared.ts';
 import { NoteList } from '../../src/engine/context.ts';
+import { CODECS } from '../../src/engine/index.ts';
 import { decodeResponse } from '../../src/engine/response.ts';
-import { type CanonicalResponse, CODECS, type Provider, translate } from '../../src/index.ts';
+import { type CanonicalResponse, createExchange, type Provider } from '../../src/index.ts';
 
 const IDS = ['openai-chat', 'anthropic-messages'] as const;
 
@@ -62,7 +63,7 @@ const provider: Provider = { id: 'openai', protocol: 'openai-chat', base_url: 'h
 
 describe('an exchange that passes an answer on', () => {
   const passed = (body: unknown, tap: boolean) => {
-    const exchange = translate('openai-chat', 'openai-chat', { provider, model: 'm', passthrough: true, tap });
+    const exchange = createExchange('openai-chat', 'openai-chat', { provider, model: 'm', passthrough: true, tap });
     exchange.request({ method: 'POST', path: '/v1/chat/completions', headers: {}, body: { model: 'm', messages: [] } });
     exchange.response({ status: 200, headers: {}, body });
     return exchange;

@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { splitDataUrl } from '../../src/codec/requests.ts';
+import { CODECS, readRequestTarget } from '../../src/engine/index.ts';
 import {
   accumulate,
-  CODECS,
   convertRequest,
   convertResponse,
   convertStream,
+  createExchange,
   createFetchHandler,
   type ProtocolId,
-  readAsked,
-  translate,
 } from '../../src/index.ts';
 
 // Inputs whose cost was quadratic, or that ended the stack. The time limit of the runner is the only clock: each took longer, or threw.
@@ -206,7 +205,7 @@ test('4,000 calls that are all open at a time stop in their order', async () => 
 });
 
 describe('paths', () => {
-  const ask = (path: string) => readAsked('gemini', { method: 'POST', path, headers: {}, body: {} });
+  const ask = (path: string) => readRequestTarget(CODECS.gemini, { method: 'POST', path, headers: {}, body: {} });
 
   test.each([
     ['/v1beta/models/gemini-3-pro:generateContent', 'gemini-3-pro', false],
@@ -238,7 +237,7 @@ describe('130,000 top-level keys', () => {
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 9, ...keysOf(130_000) };
 
   test('of a request leave a note each', () => {
-    const exchange = translate(CODECS['openai-chat'], CODECS['anthropic-messages'], { provider });
+    const exchange = createExchange(CODECS['openai-chat'], CODECS['anthropic-messages'], { provider });
     exchange.request({ method: 'POST', path: '/v1/chat/completions', headers: {}, body });
     expect(exchange.notes.length).toBeGreaterThanOrEqual(130_000);
   });

@@ -5,9 +5,9 @@ import { ChatAccumulator, createAccumulator } from '../../src/accumulate/index.t
 import { CodecError } from '../../src/canonical/notes.ts';
 import type { Codec } from '../../src/codec/protocol.ts';
 import { convertResponse } from '../../src/engine/response.ts';
-import { streamConverter } from '../../src/engine/stream.ts';
-import { collectStream } from '../../src/engine/whole.ts';
-import { type Assembled, PROTOCOLS } from '../../src/index.ts';
+import { createStreamConverter } from '../../src/engine/stream.ts';
+import { convertStreamToResponse } from '../../src/engine/whole.ts';
+import { type AccumulatedMessage, PROTOCOLS } from '../../src/index.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';
@@ -26,9 +26,9 @@ interface Row {
   /** Payloads of the stream. */
   stream?: Json[];
   body?: Json;
-  want: Partial<Assembled>;
+  want: Partial<AccumulatedMessage>;
   /** The same for a client of that protocol, where it differs. */
-  as?: Partial<Record<string, Partial<Assembled>>>;
+  as?: Partial<Record<string, Partial<AccumulatedMessage>>>;
 }
 
 const HEAD = { id: 'r1', object: 'chat.completion.chunk', created: 5, model: 'm' };
@@ -238,14 +238,14 @@ describe.each(streamed)('$name', ({ from, bytes, want, as = {} }) => {
   });
 
   test.each(CODECS)('as a stream of $id', (to) => {
-    const converter = streamConverter({ from, to });
+    const converter = createStreamConverter({ from, to });
     const written = splitEvery(bytes, 40).flatMap((piece) => [...converter.push(piece)]);
     written.push(...converter.end());
     expect(assemble(to, written)).toMatchObject(as[to.id] ?? want);
   });
 
   test.each(CODECS)('as a body of $id', (to) => {
-    const { body } = collectStream([bytes], { from, to });
+    const { body } = convertStreamToResponse([bytes], { from, to });
     expect(assemble(to, [bytesOf(JSON.stringify(body))])).toMatchObject(as[to.id] ?? want);
   });
 });
@@ -303,7 +303,7 @@ describe('a response that nothing could be read from is an error that names what
     expect(error).toMatchObject({ canonical: 'UPSTREAM_ERROR', code: 'not_a_stream' });
     expect(error?.message).toContain(seen);
     expect(finish).toBeNull();
-    expect(() => collectStream([bytes], { from: openaiChatCodec, to: anthropicMessagesCodec })).toThrow(seen);
+    expect(() => convertStreamToResponse([bytes], { from: openaiChatCodec, to: anthropicMessagesCodec })).toThrow(seen);
   });
 
   test('a whole body', () => {

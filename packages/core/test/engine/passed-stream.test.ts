@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { encodeCarrier, encodeCarrierInId } from '../../src/codec/answers.ts';
+import { convertResponseToStream } from '../../src/engine/index.ts';
 import { FrameEdge } from '../../src/engine/passthrough.ts';
-import { CodecError, type ProtocolId, type Provider, replayResponse, translate } from '../../src/index.ts';
+import { CodecError, createExchange, type ProtocolId, type Provider } from '../../src/index.ts';
 import { findJsonStrings, withFields } from '../../src/json/fields.ts';
 import { CODECS } from '../../src/protocols/index.ts';
 
@@ -33,12 +34,18 @@ const providerOf = (protocol: ProtocolId): Provider => ({ id: 'p', protocol, bas
 
 /** An exchange whose stream is passed through. */
 function passing(protocol: ProtocolId, body: object = {}) {
-  const exchange = translate(protocol, protocol, { provider: providerOf(protocol), model: 'm', passthrough: true, stream: true });
+  const exchange = createExchange(protocol, protocol, {
+    provider: providerOf(protocol),
+    model: 'm',
+    passthrough: true,
+    stream: true,
+  });
   exchange.request({ method: 'POST', path: PATHS[protocol], headers: {}, body: { model: 'm', stream: true, ...body } });
   return exchange;
 }
 
-const bodyOf = (to: ProtocolId): Uint8Array => replayResponse(COMPLETION, { from: CODECS['openai-chat'], to: CODECS[to] }).body;
+const bodyOf = (to: ProtocolId): Uint8Array =>
+  convertResponseToStream(COMPLETION, { from: CODECS['openai-chat'], to: CODECS[to] }).body;
 const textOf = (pieces: Iterable<Uint8Array>): string => Buffer.concat([...pieces]).toString('utf8');
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -90,7 +97,7 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
     const refusal = { code: 'UPSTREAM_ERROR', message: 'no more of that', http_status: 502 } as const;
     const frames = textOf([body]).split(/(?<=\n\r?\n)/);
     for (const passthrough of [true, false]) {
-      const exchange = translate(CODECS[protocol], CODECS[protocol], {
+      const exchange = createExchange(CODECS[protocol], CODECS[protocol], {
         provider: providerOf(protocol),
         model: 'm',
         passthrough,
@@ -114,7 +121,7 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
   });
 
   test('an event that is too long is the fault of the source', () => {
-    const exchange = translate(protocol, protocol, {
+    const exchange = createExchange(protocol, protocol, {
       provider: providerOf(protocol),
       passthrough: true,
       model: 'm',
@@ -220,7 +227,12 @@ const context = (protocol: ProtocolId) => ({
 });
 
 test('who wants a list gets one, from an encoder', () => {
-  const exchange = translate('gemini', 'gemini', { provider: providerOf('gemini'), model: 'm', passthrough: true, stream: true });
+  const exchange = createExchange('gemini', 'gemini', {
+    provider: providerOf('gemini'),
+    model: 'm',
+    passthrough: true,
+    stream: true,
+  });
   exchange.request({
     method: 'POST',
     path: '/v1beta/models/m:streamGenerateContent',
@@ -241,7 +253,7 @@ test('an answer that is an error is one, and what cannot be read is passed on', 
 test('what a client says beside its body is passed on, but for what the operator says', () => {
   const headers = { 'anthropic-version': '2099-01-01', 'anthropic-beta': 'b', authorization: 'Bearer client', cookie: 'c' };
   const ask = (provider: Provider) =>
-    translate('anthropic', 'anthropic', { provider, passthrough: true }).request({
+    createExchange('anthropic', 'anthropic', { provider, passthrough: true }).request({
       method: 'POST',
       path: '/v1/messages',
       headers,
@@ -423,7 +435,7 @@ describe('state of another provider does not reach an unknown provider in a requ
 
   test.each(REQUESTS)('%s', (_, protocol, path, body) => {
     const provider = { id: 'own', protocol, base_url: 'https://own.example.com/v1', api_key: 'k' };
-    const exchange = translate(CODECS[protocol], CODECS[protocol], { provider, model: 'm' });
+    const exchange = createExchange(CODECS[protocol], CODECS[protocol], { provider, model: 'm' });
     const sent = exchange.request({ method: 'POST', path, headers: {}, body, text: JSON.stringify(body) });
     const written = sent.text ?? JSON.stringify(sent.body);
     for (const secret of ['secret', btoa('secret').replace(/=+$/, ''), btoa(foreign)]) expect(written).not.toContain(secret);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { CodecError, convertRequest, type ProtocolId, readAsked } from '../../src/index.ts';
+import { CODECS, readRequestTarget } from '../../src/engine/index.ts';
+import { CodecError, convertRequest, type ProtocolId } from '../../src/index.ts';
 
 const TEMPLATE = { prompt: { id: 'pmpt_1', version: '2', variables: { city: 'Bern' } } };
 
@@ -42,8 +43,14 @@ test.each(
 const wire = (body: object) => ({ method: 'POST', path: '/v1/responses', headers: {}, body });
 
 test('a prompt template names its own model', () => {
-  expect(readAsked('openai-responses', wire({ ...TEMPLATE, stream: true }))).toEqual({ model: '', isStream: true });
-  expect(readAsked('openai-responses', wire({ ...TEMPLATE, model: 'm' }))).toEqual({ model: 'm', isStream: false });
+  expect(readRequestTarget(CODECS['openai-responses'], wire({ ...TEMPLATE, stream: true }))).toEqual({
+    model: '',
+    isStream: true,
+  });
+  expect(readRequestTarget(CODECS['openai-responses'], wire({ ...TEMPLATE, model: 'm' }))).toEqual({
+    model: 'm',
+    isStream: false,
+  });
 });
 
 test.each<[ProtocolId, object]>([
@@ -53,5 +60,8 @@ test.each<[ProtocolId, object]>([
   ['openai-chat', TEMPLATE],
   ['anthropic-messages', TEMPLATE],
 ])('in any other %s request the model is required: %j', (protocol, body) => {
-  expect(errorOf(() => readAsked(protocol, wire(body)))).toMatchObject({ code: 'MISSING_REQUIRED_FIELD', param: 'model' });
+  expect(errorOf(() => readRequestTarget(CODECS[protocol], wire(body)))).toMatchObject({
+    code: 'MISSING_REQUIRED_FIELD',
+    param: 'model',
+  });
 });

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytesOf, splitAt, splitEvery } from '../../../../test/run.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
+import { CODECS } from '../../src/engine/index.ts';
 import { EventReader } from '../../src/engine/reader.ts';
-import { type CanonicalStreamEvent, CODECS } from '../../src/index.ts';
+import type { CanonicalStreamEvent } from '../../src/index.ts';
 
 const IDS = ['openai-chat', 'anthropic-messages'] as const;
 

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  CODECS,
-  CodecError,
-  checkRequestLimits,
-  createFetchHandler,
-  type ProtocolId,
-  type RequestLimits,
-} from '../../src/index.ts';
+import { CODECS, checkRequestLimits } from '../../src/engine/index.ts';
+import { CodecError, createFetchHandler, type ProtocolId, type RequestLimits } from '../../src/index.ts';
 
 const LIMITS: RequestLimits = {
   tools: 3,

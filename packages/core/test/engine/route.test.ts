@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { routeOf } from '../../src/index.ts';
+import { findRoute } from '../../src/engine/index.ts';
 
 describe('paths of Gemini', () => {
   test.each([
@@ -17,7 +17,7 @@ describe('paths of Gemini', () => {
     ['/v1beta/files/x:download?alt=media', undefined, 'PASSTHROUGH'],
     ['/v1beta/cachedContents/x', undefined, 'PASSTHROUGH'],
   ])('%s', (url, path, type) => {
-    const route = routeOf(url, { 'x-goog-api-key': 'k' });
+    const route = findRoute(url, { 'x-goog-api-key': 'k' });
     expect(route).toMatchObject({ client: { id: 'gemini' }, type, path: path ?? url });
   });
 });
@@ -58,13 +58,13 @@ describe('prefixes of base URLs', () => {
     ['/openai', CHAT, 'PASSTHROUGH', '/openai'],
     ['/anthropics/v1/messages', ANTHROPIC, 'CHAT', '/anthropics/v1/messages'],
     ['/v1/files/anthropic/v1', CHAT, 'PASSTHROUGH', '/v1/files/anthropic/v1'],
-  ])('%s', (url, id, type, path) => expect(routeOf(url, {})).toMatchObject({ client: { id }, type, path }));
+  ])('%s', (url, id, type, path) => expect(findRoute(url, {})).toMatchObject({ client: { id }, type, path }));
 
   test('the prefix decides, whatever the headers say', () => {
     const foreign = { 'x-goog-api-key': 'k', 'anthropic-version': 'v', 'x-api-key': 'k' };
-    expect(routeOf('/openai/v1/models', foreign)).toMatchObject({ client: { id: CHAT }, type: 'MODELS' });
-    expect(routeOf('/anthropic/v1/models', foreign)).toMatchObject({ client: { id: ANTHROPIC }, type: 'MODELS' });
-    expect(routeOf('/genai/v1/models', foreign)).toMatchObject({ client: { id: 'gemini' }, type: 'MODELS' });
+    expect(findRoute('/openai/v1/models', foreign)).toMatchObject({ client: { id: CHAT }, type: 'MODELS' });
+    expect(findRoute('/anthropic/v1/models', foreign)).toMatchObject({ client: { id: ANTHROPIC }, type: 'MODELS' });
+    expect(findRoute('/genai/v1/models', foreign)).toMatchObject({ client: { id: 'gemini' }, type: 'MODELS' });
   });
 });
 
@@ -83,5 +83,5 @@ describe('whose endpoint a path is', () => {
     ['/v1/conversations/c', {}, 'openai-responses'],
     ['/v1/audio/voices', {}, 'openai-chat'],
     ['/v1/messages/batches', {}, 'anthropic-messages'],
-  ])('%s', (url, headers, id) => expect(routeOf(url, headers)).toMatchObject({ client: { id }, type: 'PASSTHROUGH' }));
+  ])('%s', (url, headers, id) => expect(findRoute(url, headers)).toMatchObject({ client: { id }, type: 'PASSTHROUGH' }));
 });

@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  CODECS,
-  collectStream,
-  convertEmbeddingsResponse,
-  convertResponse,
-  PROTOCOLS,
-  type ProtocolId,
-  replayResponse,
-  streamConverter,
-} from '../../src/index.ts';
+import { CODECS, convertEmbeddingsResponse, convertResponseToStream, convertStreamToResponse } from '../../src/engine/index.ts';
+import { convertResponse, createStreamConverter, PROTOCOLS, type ProtocolId } from '../../src/index.ts';
 
 type Json = Record<string, unknown>;
 
@@ -129,7 +121,9 @@ const unknown = (notes: readonly { code: string; path: string; feature: string }
 describe.each(ROWS)('$from: $name', ({ from, body, told }) => {
   test.each(IDS)('to %s', (to) => {
     expect(unknown(convertResponse(body, { from, to }).notes).toSorted()).toEqual(to === from ? [] : told.toSorted());
-    expect(unknown(replayResponse(body, { from, to }).notes).toSorted()).toEqual(to === from ? [] : told.toSorted());
+    expect(unknown(convertResponseToStream(body, { from: CODECS[from], to: CODECS[to] }).notes).toSorted()).toEqual(
+      to === from ? [] : told.toSorted(),
+    );
   });
 
   test('nothing is refused for it', () => {
@@ -182,8 +176,8 @@ const STREAMS: StreamRow[] = [
 describe.each(STREAMS)('a stream of $from', ({ from, bytes, told }) => {
   test.each(IDS)('tells the same, collected or live, to %s', (to) => {
     const want = to === from ? [] : told;
-    expect(unknown(collectStream([bytes], { from, to }).notes).toSorted()).toEqual(want);
-    const live = streamConverter({ from: CODECS[from], to: CODECS[to] });
+    expect(unknown(convertStreamToResponse([bytes], { from: CODECS[from], to: CODECS[to] }).notes).toSorted()).toEqual(want);
+    const live = createStreamConverter({ from: CODECS[from], to: CODECS[to] });
     expect([...live.push(bytes), ...live.end()].length).toBeGreaterThan(0);
     expect(unknown(live.notes).toSorted()).toEqual(want);
   });
@@ -203,7 +197,7 @@ test.each(IDS)('the fingerprint of a system is lost to %s, and told', (to) => {
   const fingerprints = (notes: readonly { feature: string }[]) => notes.filter(({ feature }) => feature === 'system_fingerprint');
   const want = to === 'openai-chat' ? [] : [{ code: 'DROPPED', path: '/system_fingerprint' }];
   expect(fingerprints(convertResponse(body, { from: 'openai-chat', to }).notes)).toMatchObject(want);
-  const live = streamConverter({ from: CODECS['openai-chat'], to: CODECS[to] });
+  const live = createStreamConverter({ from: CODECS['openai-chat'], to: CODECS[to] });
   const chunk = { id: 'c', system_fingerprint: 'fp_1', choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: 'stop' }] };
   expect([...live.push(framesOf(chunk)), ...live.end()].length).toBeGreaterThan(0);
   expect(fingerprints(live.notes)).toMatchObject(want);
@@ -235,6 +229,6 @@ test.each<[name: string, from: ProtocolId, to: ProtocolId, body: Json, told: str
   ],
   ['nothing', 'gemini', 'gemini', { embedding: { values: [1] }, mood: 'dry' }, []],
 ])('embeddings: %s', (_, from, to, body, told) => {
-  const { notes } = convertEmbeddingsResponse(body, { from, to, policy: { strict: true } });
+  const { notes } = convertEmbeddingsResponse(body, { from: CODECS[from], to: CODECS[to], policy: { strict: true } });
   expect(unknown(notes)).toEqual(told);
 });

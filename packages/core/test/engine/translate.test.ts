@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CodecError, type Provider, translate, type WireRequest } from '../../src/index.ts';
+import { CodecError, createExchange, type Provider, type WireRequest } from '../../src/index.ts';
 
 const openai: Provider = { id: 'openai', protocol: 'openai-chat', base_url: 'https://api.example.com/v1', api_key: 'sk-1' };
 const google: Provider = { id: 'google', protocol: 'gemini', base_url: 'https://g.example.com', api_key: 'g-1' };
@@ -32,7 +32,7 @@ const textOf = (pieces: Iterable<Uint8Array>) => new TextDecoder().decode(Buffer
 
 describe('an exchange', () => {
   test('asks the upstream in its own words, and as nobody but us', () => {
-    const exchange = translate('anthropic', 'openai-chat', { provider: openai, model: 'gpt-5' });
+    const exchange = createExchange('anthropic', 'openai-chat', { provider: openai, model: 'gpt-5' });
     const { method, url, headers, body } = exchange.request(claude({ stream: true, top_k: 5 }));
     expect({ method, url }).toEqual({ method: 'POST', url: 'https://api.example.com/v1/chat/completions' });
     expect(headers).toMatchObject({ authorization: 'Bearer sk-1', accept: 'text/event-stream' });
@@ -43,7 +43,7 @@ describe('an exchange', () => {
   });
 
   test('answers the client in its own', () => {
-    const exchange = translate('anthropic', 'openai-chat', { provider: openai, model: 'gpt-5' });
+    const exchange = createExchange('anthropic', 'openai-chat', { provider: openai, model: 'gpt-5' });
     exchange.request(claude());
     const reply = exchange.response({ status: 200, headers: {}, body: COMPLETION });
     expect(reply.body).toMatchObject({ type: 'message', model: 'claude', content: [{ type: 'text', text: 'hello' }] });
@@ -51,7 +51,7 @@ describe('an exchange', () => {
   });
 
   test('errors: of the upstream, of ours, and in a stream that has begun', () => {
-    const exchange = translate('anthropic', 'openai-chat', { provider: openai, model: 'gpt-5' });
+    const exchange = createExchange('anthropic', 'openai-chat', { provider: openai, model: 'gpt-5' });
     exchange.request(claude());
     const reply = { status: 429, headers: {}, body: { error: { message: 'slow down', code: 'rate_limit_exceeded' } } };
     expect(exchange.response(reply)).toMatchObject({ status: 429, body: { type: 'error', error: { type: 'rate_limit_error' } } });
@@ -64,7 +64,7 @@ describe('an exchange', () => {
   });
 
   test('streams, and what the upstream says is seen before', () => {
-    const exchange = translate('anthropic', 'openai-chat', { provider: openai });
+    const exchange = createExchange('anthropic', 'openai-chat', { provider: openai });
     exchange.request(claude({ stream: true }));
     const seen: string[] = [];
     const stream = exchange.stream({ onEvent: ({ type }) => seen.push(type) });
@@ -76,7 +76,7 @@ describe('an exchange', () => {
   });
 
   test('a Gemini client that did not ask for SSE gets a list', () => {
-    const exchange = translate('gemini', 'openai-chat', { provider: openai, model: 'gpt-5' });
+    const exchange = createExchange('gemini', 'openai-chat', { provider: openai, model: 'gpt-5' });
     exchange.request({
       method: 'POST',
       path: '/v1beta/models/x:streamGenerateContent',
@@ -87,7 +87,7 @@ describe('an exchange', () => {
   });
 
   test('other questions: models, embeddings, counts', () => {
-    const models = translate('anthropic', 'openai-chat', { provider: openai });
+    const models = createExchange('anthropic', 'openai-chat', { provider: openai });
     expect(
       models.request({ method: 'GET', path: '/v1/models', headers: { 'anthropic-version': '1' }, body: undefined }),
     ).toMatchObject({
@@ -98,7 +98,7 @@ describe('an exchange', () => {
       data: [{ id: 'm', type: 'model' }],
     });
 
-    const vectors = translate('openai-chat', 'gemini', { provider: google, model: 'e' });
+    const vectors = createExchange('openai-chat', 'gemini', { provider: google, model: 'e' });
     const asked = vectors.request({
       method: 'POST',
       path: '/v1/embeddings',
@@ -109,7 +109,7 @@ describe('an exchange', () => {
     const reply = vectors.response({ status: 200, headers: {}, body: { embeddings: [{ values: [1] }, { values: [2] }] } });
     expect(reply.body).toMatchObject({ object: 'list', data: [{ index: 0 }, { index: 1 }] });
 
-    const counts = translate('anthropic', 'openai-chat', { provider: openai });
+    const counts = createExchange('anthropic', 'openai-chat', { provider: openai });
     expect(() => counts.request({ ...claude(), path: '/v1/messages/count_tokens' })).toThrow(CodecError);
   });
 });
@@ -125,7 +125,7 @@ describe('embeddings at Gemini', () => {
   test.each(CLIENTS)('%s %s %j: the endpoint fits the body', (client, path, body) => {
     const isOne = !('requests' in body) && !('input' in body && Array.isArray(body.input));
     for (const settings of [{}, { adapter_config: { headers: { 'x-a': 'b' } } }]) {
-      const exchange = translate(client, 'gemini', { provider: { ...google, ...settings }, model: 'e' });
+      const exchange = createExchange(client, 'gemini', { provider: { ...google, ...settings }, model: 'e' });
       const asked = exchange.request({ method: 'POST', path, headers: {}, body });
       expect(asked.url).toBe(`https://g.example.com/v1beta/models/e:${isOne ? 'embedContent' : 'batchEmbedContents'}`);
       const content = { parts: [{ text: 'a' }] };
@@ -141,7 +141,7 @@ describe('passing through', () => {
   const options = { provider: openai, model: 'gpt-upstream', passthrough: true };
 
   test('the body as it is, with the name of the model', () => {
-    const exchange = translate('openai-chat', 'openai-chat', options);
+    const exchange = createExchange('openai-chat', 'openai-chat', options);
     const request = chat({ house: 'red', stop: 'x' });
     expect(exchange.request(request).body).toEqual({ ...(request.body as object), model: 'gpt-upstream' });
     const reply = { status: 200, headers: { 'x-a': 'b' }, body: COMPLETION };
@@ -152,7 +152,7 @@ describe('passing through', () => {
   });
 
   test('what we cannot read is for the upstream to judge', () => {
-    const exchange = translate('openai-chat', 'openai-chat', options);
+    const exchange = createExchange('openai-chat', 'openai-chat', options);
     expect(exchange.request(chat({ messages: 'none', stream: true }))).toMatchObject({
       body: { messages: 'none' },
       headers: { accept: 'text/event-stream' },
@@ -167,7 +167,7 @@ describe('passing through', () => {
       [false, undefined, undefined],
     ] as const;
     for (const [tap, content, used] of kept) {
-      const exchange = translate('openai-chat', 'openai-chat', { ...options, tap });
+      const exchange = createExchange('openai-chat', 'openai-chat', { ...options, tap });
       exchange.request(chat({ stream: true }));
       const stream = exchange.stream();
       const odd = bytes(
@@ -181,16 +181,16 @@ describe('passing through', () => {
   });
 
   test('a stream that breaks off ends in an error, one that has ended does not', () => {
-    const cut = translate('openai-chat', 'openai-chat', options).stream();
+    const cut = createExchange('openai-chat', 'openai-chat', options).stream();
     void cut.push(bytes('data: {"id":"1","choices":[{"delta":{"content":"x"}}]}\n\nda'));
     expect(textOf(cut.fail('gone'))).toMatch(/^data: \{"error":.*gone/);
-    const whole = translate('openai-chat', 'openai-chat', options).stream();
+    const whole = createExchange('openai-chat', 'openai-chat', options).stream();
     void whole.push(bytes('data: {"id":"1","choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'));
     expect([...whole.fail('gone')]).toEqual([]);
   });
 
   test('never between two protocols', () => {
-    const exchange = translate('anthropic', 'openai-chat', options);
+    const exchange = createExchange('anthropic', 'openai-chat', options);
     expect(exchange.request(claude()).body).toMatchObject({
       max_completion_tokens: 99,
       messages: [{ role: 'user', content: 'hi' }],
@@ -200,7 +200,7 @@ describe('passing through', () => {
 });
 
 test('a model that the client calls otherwise answers by the rules of its own name', () => {
-  const exchange = translate('openai-responses', 'openai-chat', { provider: openai, model: 'gpt-5' });
+  const exchange = createExchange('openai-responses', 'openai-chat', { provider: openai, model: 'gpt-5' });
   const tools = [{ type: 'custom', name: 'patch', format: { type: 'text' } }];
   const { body } = exchange.request({
     method: 'POST',

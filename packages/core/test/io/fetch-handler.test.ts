@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { CODECS, convertResponseToStream } from '../../src/engine/index.ts';
 import {
-  type Answerer,
   accumulate,
-  CODECS,
   convertRequest,
   convertResponse,
   createFetchHandler,
   type FetchHandlerOptions,
   type ProtocolId,
-  replayResponse,
+  type ResolvedUpstream,
 } from '../../src/index.ts';
 
 const PROTOCOLS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
@@ -47,12 +46,12 @@ function upstreamOf(protocol: ProtocolId, asked: Asked[] = []): NonNullable<Fetc
     asked.push({ url, init });
     const isStream = url.includes('streamGenerate') || /"stream":true/.test(String(init.body));
     if (!isStream) return Response.json(convertResponse(COMPLETION, { from: 'openai-chat', to: protocol }).body);
-    const { body } = replayResponse(COMPLETION, { from: 'openai-chat', to: protocol });
+    const { body } = convertResponseToStream(COMPLETION, { from: CODECS['openai-chat'], to: CODECS[protocol] });
     return new Response(Buffer.from(body), { headers: { 'content-type': 'text/event-stream' } });
   };
 }
 
-const answererOf = (protocol: ProtocolId): Answerer => ({
+const answererOf = (protocol: ProtocolId): ResolvedUpstream => ({
   provider: { id: 'p', protocol, base_url: 'https://upstream.example/v1', api_key: 'secret-key' },
   model: 'theirs',
 });
@@ -167,7 +166,7 @@ describe.each(PROTOCOLS)('%s', (client) => {
   });
 
   test('a stream that breaks off ends in an error', async () => {
-    const { body } = replayResponse(COMPLETION, { from: 'openai-chat', to: 'openai-chat' });
+    const { body } = convertResponseToStream(COMPLETION, { from: CODECS['openai-chat'], to: CODECS['openai-chat'] });
     const cut = async () => new Response(Buffer.from(body).subarray(0, body.length / 2));
     const response = await handlerOf('openai-chat', cut)(questionOf(client, true));
     const read = await accumulate(response.body ?? '', { protocol: client });

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { accumulate, type ByteSource, type CanonicalStreamEvent, readEvents } from '../../src/index.ts';
+import { accumulate, type CanonicalStreamEvent, readEvents, type StreamSource } from '../../src/index.ts';
 import { accumulate as accumulateWith } from '../../src/io/index.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
 
@@ -15,7 +15,7 @@ async function* slowly<T>(items: T[]): AsyncGenerator<T> {
   }
 }
 
-const SOURCES: [string, () => ByteSource][] = [
+const SOURCES: [string, () => StreamSource][] = [
   ['a string', () => BODY],
   ['bytes', () => bytes],
   ['a list of chunks', () => pieces],

@@ -3,7 +3,7 @@ import { assemble, bytesOf, protocolOf } from '../../../../test/run.ts';
 import { bodyOf, type Completion, decodeChat, encodeChat, SDKS } from '../../../../test/sdk/chat.ts';
 import { officialUsage } from '../../../../test/sdk/chat-normal.ts';
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
-import type { Assembled } from '../../src/index.ts';
+import type { AccumulatedMessage } from '../../src/index.ts';
 import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';
 
 const cases = readCases()
@@ -22,7 +22,7 @@ interface Summary {
 }
 
 /** What the SDK has to end up with, from the decoder's side of the canonical events; null when it has to raise. */
-function expected(result: Assembled): Summary | null {
+function expected(result: AccumulatedMessage): Summary | null {
   const { error, complete, finish_reason: finish, text, refusal, tool_calls: calls, wire_usage: usage } = result;
   if (error || !complete || finish === 'error') return null;
   const completion = usage ? { usage: structuredClone(usage) } : {};

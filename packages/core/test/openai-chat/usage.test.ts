@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { assemble, bytesOf, splitEvery } from '../../../../test/run.ts';
 import { convertResponse } from '../../src/engine/response.ts';
-import { collectStream } from '../../src/engine/whole.ts';
+import { convertStreamToResponse } from '../../src/engine/whole.ts';
 import type { CanonicalUsage } from '../../src/index.ts';
 import { anthropicMessagesCodec } from '../../src/protocols/anthropic-messages/codec.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
@@ -181,7 +181,7 @@ describe.each(ROWS)('$name', ({ provider, model = '', usage, want }) => {
   });
 
   test('in a stream', () => {
-    const { extensions: _, ...found } = collectStream([streamWith(usage)], options).response.usage ?? {};
+    const { extensions: _, ...found } = convertStreamToResponse([streamWith(usage)], options).response.usage ?? {};
     expect(found).toEqual(want);
   });
 

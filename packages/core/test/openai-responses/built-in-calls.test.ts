@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, encodeResponses, type Json, responseOf, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
+import { CODECS } from '../../src/engine/index.ts';
 import { convertResponse } from '../../src/engine/response.ts';
-import { CODECS, convertRequest } from '../../src/index.ts';
+import { convertRequest } from '../../src/index.ts';
 import { ResponsesGrammar } from '../../src/protocols/openai-responses/grammar.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
 import { encodeRequestBody } from '../../src/protocols/openai-responses/request-encode.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createContext } from '../../src/engine/context.ts';
-import { type CanonicalMessage, type CanonicalRequest, CODECS, type Note } from '../../src/index.ts';
+import { CODECS } from '../../src/engine/index.ts';
+import type { CanonicalMessage, CanonicalRequest, Note } from '../../src/index.ts';
 import { isTextOnly } from '../../src/passes/prepare.ts';
 
 const says = (role: CanonicalMessage['role'], ...texts: string[]): CanonicalMessage => ({

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { SseFrame } from '../../src/sse/encode.ts';
-import { createSseEncoder, encodeSse, sseComment } from '../../src/sse/index.ts';
+import { createSseEncoder, encodeSse, encodeSseComment } from '../../src/sse/index.ts';
 import { cut, decode, withoutOffset } from './run.ts';
 
 const ROWS: { name: string; frame: SseFrame; text: string; crlf?: string }[] = [
@@ -49,8 +49,8 @@ test.each([
   ['a\ndata: b', ': a data: b\n\n'],
   ['', ': \n\n'],
 ])('comment %j', (text, expected) => {
-  expect(sseComment(text)).toBe(expected);
-  expect(decode([new TextEncoder().encode(sseComment(text))])).toEqual({ frames: [], reports: [] });
+  expect(encodeSseComment(text)).toBe(expected);
+  expect(decode([new TextEncoder().encode(encodeSseComment(text))])).toEqual({ frames: [], reports: [] });
 });
 
 const text = fc.oneof(

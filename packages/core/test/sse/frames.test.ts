@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { FrameReader } from '../../src/sse/decode.ts';
 import type { SseFrame } from '../../src/sse/encode.ts';
-import { createSseDecoder, sseComment } from '../../src/sse/index.ts';
+import { createSseDecoder, encodeSseComment } from '../../src/sse/index.ts';
 import { byteByByte, bytesOf, decode, withoutOffset } from './run.ts';
 
 interface Row {
@@ -209,6 +209,6 @@ test('a big line does not keep its buffer, and the next lines are read as ever',
 });
 
 test('comments', () => {
-  expect(sseComment()).toBe(': \n\n');
-  expect(sseComment('a', { lineEnd: '\r\n' })).toBe(': a\r\n\r\n');
+  expect(encodeSseComment()).toBe(': \n\n');
+  expect(encodeSseComment('a', { lineEnd: '\r\n' })).toBe(': a\r\n\r\n');
 });

@@ -1,7 +1,8 @@
 /** What a command is: its texts, its options and how they are parsed. */
 
 import { parseArgs } from 'node:util';
-import { PROTOCOL_ALIASES, PROTOCOLS } from '@sluice/core';
+import { PROTOCOLS } from '@sluice/core';
+import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { didYouMean, oneLine } from '@sluice/lab/text';
 import type { CliIo } from '../terminal/io.ts';
 

@@ -2,7 +2,7 @@
 
 import { basename, join, resolve } from 'node:path';
 import {
-  type AssembledError,
+  type AccumulatedError,
   type CanonicalError,
   type CanonicalRequest,
   type Codec,
@@ -10,11 +10,11 @@ import {
   convertError,
   convertRequest,
   convertResponse,
-  encodeError,
+  createStreamConverter,
   type Note,
-  StreamValidator,
-  streamConverter,
 } from '@sluice/core';
+import { encodeError } from '@sluice/core/engine';
+import { StreamValidator } from '@sluice/core/internal';
 import { oneLine, printable, safeJson, systemCode } from '@sluice/lab/text';
 import { readInput, readText } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError, type OutputFile } from '../terminal/io.ts';
@@ -52,7 +52,7 @@ export interface ConversionResult {
   notes: Note[];
   /** The HTTP status that belongs to a converted error. */
   status?: number;
-  failure?: AssembledError;
+  failure?: AccumulatedError;
 }
 
 type Write = (bytes: Uint8Array) => Promise<void>;
@@ -104,7 +104,7 @@ function buildOptions({ from, to, model, isStrict, request }: Conversion) {
 }
 
 async function convertStream(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {
-  const converter = streamConverter({
+  const converter = createStreamConverter({
     ...buildOptions(conversion),
     ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }),
   });
@@ -147,7 +147,7 @@ function parseJson(text: string): unknown {
 }
 
 /** The error of an input as a result. Rethrows anything that is not the fault of the input. */
-export function describeInputFailure(error: unknown, file: string): AssembledError {
+export function describeInputFailure(error: unknown, file: string): AccumulatedError {
   if (error instanceof CodecError) return describeError(error.error);
   if (error instanceof NotJson) return { code: 'not_json', message: error.message, canonical: 'JSON_PARSE_ERROR' };
   const code = systemCode(error);
@@ -156,7 +156,7 @@ export function describeInputFailure(error: unknown, file: string): AssembledErr
 }
 
 /** Prefers the more specific code in `details` to the canonical code. */
-function describeError({ code, message, param, details }: CanonicalError): AssembledError {
+function describeError({ code, message, param, details }: CanonicalError): AccumulatedError {
   const own = details?.['code'];
   return {
     code: typeof own === 'string' ? own : code,
@@ -177,7 +177,7 @@ export interface Sink {
   /** Takes bytes of a stream as they are converted. */
   write(bytes: Uint8Array): Promise<void>;
   /** Takes the result. Resolves with the failure of the output, or else of the input. */
-  finish(result: ConversionResult): Promise<AssembledError | undefined>;
+  finish(result: ConversionResult): Promise<AccumulatedError | undefined>;
 }
 
 /** The output options of `sluice convert`. */
@@ -202,7 +202,7 @@ class PlainSink implements Sink {
     await stdout.write(stdout.isTTY ? printable(text) : text);
   }
 
-  async finish({ body, failure }: ConversionResult): Promise<AssembledError | undefined> {
+  async finish({ body, failure }: ConversionResult): Promise<AccumulatedError | undefined> {
     if (body !== undefined) await this.#io.stdout.write(`${this.#json(body)}\n`);
     return failure;
   }
@@ -230,7 +230,7 @@ class JsonSink implements Sink {
     this.#text = (this.#text ?? '') + this.#decoder.decode(bytes, { stream: true });
   }
 
-  async finish({ body = this.#text ?? null, notes, status, failure }: ConversionResult): Promise<AssembledError | undefined> {
+  async finish({ body = this.#text ?? null, notes, status, failure }: ConversionResult): Promise<AccumulatedError | undefined> {
     const line = formatJsonLine({ file: this.#file, body, notes, status, error: failure });
     if (!line) return this.finish({ body: null, notes: [], failure: TOO_LONG });
     for (const piece of line) await this.#io.stdout.write(piece);
@@ -238,7 +238,7 @@ class JsonSink implements Sink {
   }
 }
 
-const TOO_LONG: AssembledError = {
+const TOO_LONG: AccumulatedError = {
   code: 'too_large',
   message: 'the result is too long for a line of JSON; without --json it can be written',
   canonical: 'PAYLOAD_TOO_LARGE',
@@ -250,7 +250,7 @@ class FileSink implements Sink {
   readonly #shown: Sink | undefined;
   readonly #io: CliIo;
   #file: OutputFile | undefined;
-  #failure: AssembledError | undefined;
+  #failure: AccumulatedError | undefined;
 
   constructor(path: string, shown: Sink | undefined, io: CliIo) {
     this.#path = path;
@@ -266,7 +266,7 @@ class FileSink implements Sink {
     });
   }
 
-  async finish(result: ConversionResult): Promise<AssembledError | undefined> {
+  async finish(result: ConversionResult): Promise<AccumulatedError | undefined> {
     const { body, notes } = result;
     if (body !== undefined) await this.#try(() => this.#writeWhole(this.#path, `${JSON.stringify(body)}\n`));
     const hasResult = body !== undefined || this.#file !== undefined;

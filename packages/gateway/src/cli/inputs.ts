@@ -1,14 +1,8 @@
 /** Finds and reads the inputs of commands: files, folders, tapes and standard input. */
 
-import {
-  type Assembled,
-  type AssembledError,
-  Assembler,
-  type CanonicalStreamEvent,
-  Examiner,
-  type Protocol,
-  StreamValidator,
-} from '@sluice/core';
+import { type AccumulatedError, type AccumulatedMessage, type CanonicalStreamEvent, Examiner, type Protocol } from '@sluice/core';
+import { StreamAccumulator } from '@sluice/core/engine';
+import { StreamValidator } from '@sluice/core/internal';
 import { readTape, TapeError } from '@sluice/lab/tape';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { readInput } from '../terminal/inputs.ts';
@@ -42,8 +36,8 @@ export interface FoundFile {
 }
 
 /** Reads an input to its end. An input that cannot be read results in a message with an error. */
-export async function readMessage(file: string, protocols: readonly Protocol[], io: CliIo): Promise<Assembled> {
-  // The examiner instead of the assembler, so that diagnostics equal those of `sluice doctor`.
+export async function readMessage(file: string, protocols: readonly Protocol[], io: CliIo): Promise<AccumulatedMessage> {
+  // The examiner instead of the accumulator, so that diagnostics equal those of `sluice doctor`.
   const examiner = new Examiner({ protocol: protocols, ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }) });
   try {
     await readInto(examiner, file, io);
@@ -74,20 +68,20 @@ async function readInto(examiner: Examiner, file: string, io: CliIo): Promise<vo
   }
 }
 
-function buildFailedMessage(examiner: Examiner, protocols: readonly Protocol[], error: AssembledError): Assembled {
+function buildFailedMessage(examiner: Examiner, protocols: readonly Protocol[], error: AccumulatedError): AccumulatedMessage {
   const partial = examiner.fail(error.message).message;
   const isEmpty = partial.message.content.length === 0 && partial.id === '';
   return isEmpty ? createEmptyMessage(protocols, error) : withError(partial, error);
 }
 
 /** The result for an input without any content. */
-export function createEmptyMessage(protocols: readonly Protocol[], error: AssembledError): Assembled {
+export function createEmptyMessage(protocols: readonly Protocol[], error: AccumulatedError): AccumulatedMessage {
   const [protocol] = protocols;
-  const empty = new Assembler({ protocol: protocols }).end();
+  const empty = new StreamAccumulator({ protocol: protocols }).finish();
   return { ...withError(empty, error), protocol: protocols.length === 1 && protocol ? protocol.id : null };
 }
 
-function withError(result: Assembled, error: AssembledError): Assembled {
+function withError(result: AccumulatedMessage, error: AccumulatedError): AccumulatedMessage {
   const { code, message, canonical } = error;
   return { ...result, error, message: { ...result.message, error: { code: canonical, message, details: { code } } } };
 }

@@ -1,6 +1,7 @@
 /** The options of a configuration file after validation, and the table of limits. */
 
-import { type ProtocolId, type ProviderProfile, REQUEST_LIMITS } from '@sluice/core';
+import type { ProtocolId, ProviderProfile } from '@sluice/core';
+import { REQUEST_LIMITS } from '@sluice/core/engine';
 import type { Secret } from './secrets.ts';
 
 /** A validated configuration file, without anything from the environment. */

@@ -1,6 +1,7 @@
 /** The schema of the configuration file, as a validator and as JSON Schema for editors. */
 
-import { PROTOCOL_ALIASES, PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
+import { PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
+import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { z } from 'zod';
 import { findUrlFault } from '../providers/base-url.ts';
 import {

@@ -1,16 +1,15 @@
 /** The checkup of one body, and what several checkups add up to. */
 
 import {
-  type AssembledError,
-  breakageOf,
+  type AccumulatedError,
   type Examination,
   Examiner,
   type Protocol,
   type ProviderProfile,
   RULES,
   type RuleId,
-  scoreOf,
 } from '@sluice/core';
+import { computeScore, findBreakage } from '@sluice/core/internal';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { readInput } from '../terminal/inputs.ts';
 import { type CliIo, describeSystemError } from '../terminal/io.ts';
@@ -50,7 +49,7 @@ export interface Checkup {
   /** Undefined when nothing could be read. */
   examination?: Examination;
   /** The error in the body, or of reading it. */
-  error: AssembledError | null;
+  error: AccumulatedError | null;
   /** What a probe requested, and its outcome. */
   probe?: { title: string; status: number | null; outcome: Outcome; note: string };
 }
@@ -90,7 +89,7 @@ export const findScore = ({ examination, probe }: Checkup): number | undefined =
 /** The score over all bodies, counting each rule once. Undefined when no body has a score. */
 export function computeOverallScore(checkups: readonly Checkup[]): number | undefined {
   if (checkups.every((checkup) => findScore(checkup) === undefined)) return undefined;
-  return scoreOf(checkups.flatMap(({ examination }) => examination?.findings ?? []));
+  return computeScore(checkups.flatMap(({ examination }) => examination?.findings ?? []));
 }
 
 /** Writes the learned profile; false when the file cannot be written. */
@@ -130,4 +129,4 @@ export function buildRecord(checkup: Checkup): object {
 }
 
 /** A rule as a JSON record. */
-export const buildRuleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: breakageOf(rule) });
+export const buildRuleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: findBreakage(rule) });

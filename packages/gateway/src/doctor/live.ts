@@ -1,20 +1,20 @@
 /** Probes a live server with small requests and examines its responses. */
 
 import {
-  type Assembled,
-  type AssembledError,
+  type AccumulatedError,
+  type AccumulatedMessage,
   type CanonicalError,
-  CODECS,
   type Codec,
   convertError,
   convertRequest,
   type Examination,
   Examiner,
-  openaiChatCodec,
   type ProtocolId,
   type Provider,
   type ProviderProfile,
 } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
+import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
 import { request } from 'undici';
 import { listForms } from '../config/secrets.ts';
 import { completeBaseUrl } from '../providers/base-url.ts';
@@ -129,7 +129,7 @@ function buildCheckup(name: string, title: string, response: ProbeResponse, judg
 const noteContentType = (contentType: string): string | undefined =>
   /^text\/event-stream\b/i.test(contentType) ? undefined : `content-type is ${contentType === '' ? 'missing' : contentType}`;
 
-const describeRefusal = ({ code, message }: CanonicalError, status: number): AssembledError => ({
+const describeRefusal = ({ code, message }: CanonicalError, status: number): AccumulatedError => ({
   code: status,
   message,
   canonical: code,
@@ -384,7 +384,7 @@ interface Probe {
   title: string;
   body: Readonly<Record<string, unknown>>;
   /** Whether the response has what was requested. */
-  isShown(message: Assembled): boolean;
+  isShown(message: AccumulatedMessage): boolean;
   /** The note when it does not. */
   missing: string;
 }

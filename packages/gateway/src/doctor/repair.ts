@@ -1,17 +1,15 @@
 import {
-  type Assembled,
-  CODECS,
+  type AccumulatedMessage,
   type Codec,
   CodecError,
-  collectStream,
+  createStreamConverter,
   type Examination,
   Examiner,
   type Finding,
   type Note,
   type Protocol,
-  replayResponse,
-  streamConverter,
 } from '@sluice/core';
+import { CODECS, convertResponseToStream, convertStreamToResponse } from '@sluice/core/engine';
 
 /**
  * Removes the departures of a stream from its standard. One that conforms is returned byte for byte, which can be
@@ -54,7 +52,7 @@ const examine = (chunks: Iterable<Uint8Array>, protocols: readonly Protocol[]): 
  * closed, the complete message is encoded again.
  */
 function rewrite(chunks: readonly Uint8Array[], codec: Codec, { message }: Examination): Pick<Repaired, 'chunks' | 'notes'> {
-  const converter = streamConverter({ from: codec, to: codec });
+  const converter = createStreamConverter({ from: codec, to: codec });
   const streamed = [...chunks.flatMap((chunk) => [...converter.push(chunk)]), ...converter.end()];
   const again = examine(streamed, [codec]);
   const isWhole = summarizeContent(again.message) === summarizeContent(message) && Examiner.isRepaired(again);
@@ -63,14 +61,14 @@ function rewrite(chunks: readonly Uint8Array[], codec: Codec, { message }: Exami
 }
 
 /** Text, reasoning, refusal and tool calls of a message, for comparison. */
-const summarizeContent = ({ text, reasoning, refusal, tool_calls: calls }: Assembled): string =>
+const summarizeContent = ({ text, reasoning, refusal, tool_calls: calls }: AccumulatedMessage): string =>
   JSON.stringify([text, reasoning, refusal, calls.map(({ name, arguments: args }) => `${name} ${args}`).toSorted()]);
 
 /** Undefined for a message that cannot be encoded as a complete response, such as an interrupted one. */
 function rewriteWhole(chunks: readonly Uint8Array[], codec: Codec): Pick<Repaired, 'chunks' | 'notes'> | undefined {
   try {
-    const { body, notes } = collectStream(chunks, { from: codec, to: codec });
-    const replayed = replayResponse(body, { from: codec, to: codec });
+    const { body, notes } = convertStreamToResponse(chunks, { from: codec, to: codec });
+    const replayed = convertResponseToStream(body, { from: codec, to: codec });
     return { chunks: [replayed.body], notes: [...notes, ...replayed.notes] };
   } catch (error) {
     if (error instanceof CodecError) return undefined;

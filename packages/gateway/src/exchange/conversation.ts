@@ -1,14 +1,13 @@
 import {
   type CanonicalError,
   type ClientRequest,
-  CODECS,
   type Codec,
+  createExchange,
   type Exchange,
   type ProviderProfile,
   type RequestTarget,
-  readAsked,
-  translate,
 } from '@sluice/core';
+import { CODECS, readRequestTarget } from '@sluice/core/engine';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Call } from '../upstream/dialer.ts';
 import type { ClientConnection } from './client-connection.ts';
@@ -55,7 +54,7 @@ export class Conversation {
   constructor(request: ModelRequest, services: Services) {
     this.#request = request;
     this.#services = services;
-    this.#target = readAsked(request.client, request.wire);
+    this.#target = readRequestTarget(request.client, request.wire);
     this.#endpoint =
       request.kind === 'chat' ? new ChatEndpoint(this.#target.isStream, services) : new SideEndpoint(request, services.log);
     this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
@@ -115,7 +114,7 @@ export class Conversation {
 
   #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): PreparedRequest {
     const { client, wire } = this.#request;
-    const exchange = translate(client, CODECS[candidate.provider.protocol], this.#endpoint.conversion(candidate, profile));
+    const exchange = createExchange(client, CODECS[candidate.provider.protocol], this.#endpoint.conversion(candidate, profile));
     return { exchange, call: prepareCall(exchange, wire, candidate, repeat) };
   }
 
@@ -203,7 +202,7 @@ export class Conversation {
   /** No candidate responded: sends the last error in the client's protocol, inside the stream if that has begun. */
   #refuse(error: CanonicalError, reply?: Reply): Result {
     const { client } = this.#request;
-    const exchange = this.#exchange ?? translate(client, client, { provider: NO_PROVIDER });
+    const exchange = this.#exchange ?? createExchange(client, client, { provider: NO_PROVIDER });
     if (!this.#clientStream?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
     const redact = chooseRedact(error, this.#services);
     const repeat = exchange.repeatInBand(error);

@@ -1,16 +1,8 @@
 /** Where a request that is only forwarded goes: the provider of its model, and whether its endpoint is allowed. */
 
-import {
-  CODECS,
-  CodecError,
-  checkModelName,
-  deploymentOf,
-  findJsonStrings,
-  type Provider,
-  type Route,
-  type Span,
-  withFields,
-} from '@sluice/core';
+import { CodecError, type Provider } from '@sluice/core';
+import { CODECS, checkModelName, type Route } from '@sluice/core/engine';
+import { findJsonStrings, parseDeployment, type Span, withFields } from '@sluice/core/internal';
 import type { Passthrough } from '../config/options.ts';
 import { MultipartForm } from '../http/multipart.ts';
 import { type EndpointKind, findEndpoint, sharesEndpoints } from './known-endpoints.ts';
@@ -153,7 +145,7 @@ interface PathModel {
 
 function readPathModel({ client, path }: Route): PathModel | undefined {
   if (client.id === 'gemini') return readGeminiModel(path);
-  const deployment = deploymentOf(path);
+  const deployment = parseDeployment(path);
   return deployment && { name: deployment.model, isDeployment: true, withModel: () => path };
 }
 

@@ -1,15 +1,7 @@
 /** Chat and the side endpoints: how their requests are converted, sent and repeated. */
 
-import {
-  type CanonicalError,
-  type ClientRequest,
-  CODECS,
-  type Codec,
-  type Exchange,
-  estimateAnswer,
-  type ProviderProfile,
-  type TranslateOptions,
-} from '@sluice/core';
+import type { CanonicalError, ClientRequest, Codec, Exchange, ExchangeOptions, ProviderProfile } from '@sluice/core';
+import { buildTokenEstimate, CODECS } from '@sluice/core/engine';
 import type { Logger } from '../observe/log.ts';
 import type { Call } from '../upstream/dialer.ts';
 import { findRefusal, type RefusedField, removeFields } from '../upstream/retry.ts';
@@ -21,7 +13,7 @@ export interface Endpoint {
   /** Whether the client requested a stream. */
   readonly isStream: boolean;
   /** How requests and responses are converted for a candidate. */
-  conversion(candidate: Candidate, profile: ProviderProfile): TranslateOptions;
+  conversion(candidate: Candidate, profile: ProviderProfile): ExchangeOptions;
   /** A response that needs no upstream; undefined when the request has to be sent. */
   respondLocally(candidate: Candidate): Outcome | undefined;
   /** Sends the request to one candidate. */
@@ -56,7 +48,7 @@ export class ChatEndpoint implements Endpoint {
     this.#services = services;
   }
 
-  conversion({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): TranslateOptions {
+  conversion({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): ExchangeOptions {
     const { eventBytes } = this.#services.limits;
     return {
       provider,
@@ -129,7 +121,7 @@ export class SideEndpoint implements Endpoint {
     this.#isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
   }
 
-  conversion({ provider, model, repair }: Candidate, profile: ProviderProfile): TranslateOptions {
+  conversion({ provider, model, repair }: Candidate, profile: ProviderProfile): ExchangeOptions {
     return { provider, model, profile, passthrough: !repair };
   }
 
@@ -159,7 +151,7 @@ export class SideEndpoint implements Endpoint {
 
   #estimate(): Outcome {
     const { client, wire } = this.#request;
-    return { is: 'answered', reply: { status: 200, headers: {}, body: estimateAnswer(wire, client) } };
+    return { is: 'answered', reply: { status: 200, headers: {}, body: buildTokenEstimate(wire, client) } };
   }
 }
 

@@ -1,13 +1,7 @@
 /** Limits of responses: choices, blocks, tool calls and their arguments. */
 
-import {
-  type CanonicalError,
-  type CanonicalResponse,
-  type CanonicalStreamEvent,
-  type ContentBlock,
-  isDeeperThan,
-  JsonScanner,
-} from '@sluice/core';
+import type { CanonicalError, CanonicalResponse, CanonicalStreamEvent, ContentBlock } from '@sluice/core';
+import { isDeeperThan, JsonScanner } from '@sluice/core/internal';
 import type { Limits } from '../config/options.ts';
 import { createLimitError } from './types.ts';
 

@@ -1,4 +1,4 @@
-import { CODECS, convertModels } from '@sluice/core';
+import { CODECS, convertModels } from '@sluice/core/engine';
 import type { Clock } from '../http/clock.ts';
 import { collect, withoutBom } from '../upstream/body.ts';
 import type { Call, Dialer } from '../upstream/dialer.ts';
@@ -47,7 +47,10 @@ export class ModelLists {
         totalMs: TIMEOUT_MS,
       });
       if (status !== 200) throw new Error(`status ${status}`);
-      const { value } = convertModels(JSON.parse(withoutBom(body).toString('utf8')), { from: protocol, to: 'openai-chat' });
+      const { value } = convertModels(JSON.parse(withoutBom(body).toString('utf8')), {
+        from: CODECS[protocol],
+        to: CODECS['openai-chat'],
+      });
       return value.models.map((model) => model.id);
     } catch (error) {
       this.#options.onFailure(id, String(error instanceof Error ? error.message : error));

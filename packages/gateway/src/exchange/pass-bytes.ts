@@ -1,14 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  type CanonicalError,
-  CODECS,
-  encodeError,
-  isDeeperThan,
-  MAX_JSON_DEPTH,
-  type Route,
-  translate,
-  type WireReply,
-} from '@sluice/core';
+import { type CanonicalError, createExchange, type WireReply } from '@sluice/core';
+import { CODECS, encodeError, type Route } from '@sluice/core/engine';
+import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
 import type { Limits } from '../config/options.ts';
 import { Collector, withoutBom } from '../upstream/body.ts';
 import { Deadline } from '../upstream/deadline.ts';
@@ -177,7 +170,7 @@ class Passage implements Receiver {
     const { route, response } = this.#forwarded;
     const { limits, redactUpstream } = this.#services;
     const wire: WireReply = { status: this.#status, headers: this.#headers, body: parseJson(text) ?? text };
-    const exchange = translate(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
+    const exchange = createExchange(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
     const converted = exchange.error(wire);
     const reply = { ...converted, headers: { ...wire.headers, ...converted.headers } };
     sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream });

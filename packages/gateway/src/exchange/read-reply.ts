@@ -1,6 +1,8 @@
 /** Reads the responses of upstreams: errors, whole responses, and streams sent in their place. */
 
-import { type CanonicalError, CodecError, isDeeperThan, MAX_JSON_DEPTH, nameProvider, type WireReply } from '@sluice/core';
+import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
+import { nameProvider } from '@sluice/core/engine';
+import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
 import { type WholeReply, withoutBom } from '../upstream/body.ts';
 import { withRetrySeconds } from '../upstream/retry.ts';
 import { findExcess } from './limits.ts';

@@ -1,7 +1,9 @@
 /** Reads, decompresses and parses request bodies. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CodecError, checkRequestLimits, isDeeperThan } from '@sluice/core';
+import { CodecError } from '@sluice/core';
+import { checkRequestLimits } from '@sluice/core/engine';
+import { isDeeperThan } from '@sluice/core/internal';
 import type { Limits } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import { refusal } from '../http/refusal.ts';

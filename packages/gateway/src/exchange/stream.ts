@@ -1,6 +1,6 @@
 /** One attempt to get a stream from an upstream, as a state machine from request to outcome. */
 
-import type { AnswerStream, CanonicalError, CanonicalStreamEvent } from '@sluice/core';
+import type { CanonicalError, CanonicalStreamEvent, ResponseStream } from '@sluice/core';
 import type { ProviderLimits } from '../config/options.ts';
 import { Collector } from '../upstream/body.ts';
 import { Deadline } from '../upstream/deadline.ts';
@@ -43,7 +43,7 @@ class StreamAttempt implements Receiver {
   readonly #end: StreamEnd;
   readonly #resolve: (outcome: Outcome) => void;
   readonly #reject: (cause: unknown) => void;
-  readonly #stream: AnswerStream;
+  readonly #stream: ResponseStream;
   readonly #deadline: Deadline;
   #line: Line | undefined;
   #head = { status: 0, headers: {} as Record<string, string> };

@@ -1,4 +1,5 @@
-import { CODECS, type ProtocolId, passRequestFor } from '@sluice/core';
+import type { ProtocolId } from '@sluice/core';
+import { CODECS, choosePassRequest } from '@sluice/core/engine';
 import { chooseProtocol, DEMO_MODELS } from '@sluice/lab/demo';
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/providers.ts';
 import { explainUnknownModel, type GatewayState, type ModelTarget } from '../config/resolve.ts';
@@ -28,7 +29,7 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
       model,
       key: `${endpoint.provider.id}/${model}`,
       profile: Object.freeze({ ...known, ...profile }),
-      passRequest: passRequestFor(codec, { id: configured.profileId, ...(profile && { profile }) }, model),
+      passRequest: choosePassRequest(codec, { id: configured.profileId, ...(profile && { profile }) }, model),
       repair: configured.repair,
       drains: configured.drains,
       isConfigured,

@@ -1,7 +1,8 @@
 /** Handles one request: admission, routing to its endpoint, errors, and the record of its result. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CodecError, encodeError, type HeaderBag, type InterfaceType, type Note, type Route } from '@sluice/core';
+import { CodecError, type HeaderBag, type InterfaceType, type Note } from '@sluice/core';
+import { encodeError, type Route } from '@sluice/core/engine';
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';

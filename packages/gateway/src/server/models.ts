@@ -1,4 +1,5 @@
-import { type Codec, CodecError, checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core';
+import { type Codec, CodecError } from '@sluice/core';
+import { checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core/engine';
 import type { Directory, Services } from '../exchange/types.ts';
 
 /** The list of models, in the client's protocol. */

@@ -3,7 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { CodecError, encodeError, routeOf } from '@sluice/core';
+import { CodecError } from '@sluice/core';
+import { encodeError, findRoute } from '@sluice/core/engine';
 import { ClientConnection } from '../exchange/client-connection.ts';
 import type { Services } from '../exchange/types.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
@@ -98,7 +99,7 @@ export class Gateway {
   #route(id: string, request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = joinHeaders(request.headers);
-    const route = routeOf(request.url ?? '/', headers);
+    const route = findRoute(request.url ?? '/', headers);
     const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
     const incoming = { id, request, response, connection, headers, route, directory: this.#services.directory() };
     const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
@@ -213,7 +214,7 @@ function respondUnreadable(error: Error, socket: Socket, log: Logger): void {
     return;
   }
   const id = randomUUID();
-  const reply = encodeError(explainUnreadable(error).error, { to: routeOf(readTarget(error), {}).client });
+  const reply = encodeError(explainUnreadable(error).error, { to: findRoute(readTarget(error), {}).client });
   const { status } = reply;
   log.info({ request_id: id, status, ending: 'refused', error: String(readCode(error)) }, 'invalid HTTP request');
   const body = JSON.stringify(reply.body);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type InterfaceType, type ProtocolId, routeOf } from '@sluice/core';
+import type { InterfaceType, ProtocolId } from '@sluice/core';
+import { findRoute } from '@sluice/core/engine';
 import type { Exchange } from '@sluice/lab/tape';
 import { parseJson } from './incoming.ts';
 import { Scrubber } from './scrub.ts';
@@ -102,7 +103,7 @@ const createChoice = (entry: Entry, why: string): Choice => ({ exchange: entry.e
 
 async function createEntry(exchange: Exchange): Promise<Entry> {
   const { protocol, model, isStream, request } = exchange;
-  const { type } = routeOf(request.path, {});
+  const { type } = findRoute(request.path, {});
   const body = await request.readBody();
   const path = new Scrubber().path(request.path);
   return { exchange, protocol, type, method: request.method, path, model, isStream, digest: computeDigest(body), served: 0 };

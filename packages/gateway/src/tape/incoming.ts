@@ -1,7 +1,8 @@
 /** Reads requests to the recorder and the replayer. */
 
 import type { IncomingMessage } from 'node:http';
-import { CodecError, type HeaderBag, type Route, readAsked } from '@sluice/core';
+import { CodecError, type HeaderBag } from '@sluice/core';
+import { type Route, readRequestTarget } from '@sluice/core/engine';
 import { parseBody } from '../exchange/request-body.ts';
 import { refusal } from '../http/refusal.ts';
 import { Collector } from '../upstream/body.ts';
@@ -46,7 +47,7 @@ export function readTarget(
   body: unknown,
 ): { model: string | null; stream: boolean } {
   try {
-    const { model, isStream } = readAsked(client, { method: 'POST', path, headers, body });
+    const { model, isStream } = readRequestTarget(client, { method: 'POST', path, headers, body });
     return { model, stream: isStream };
   } catch (error) {
     if (error instanceof CodecError) return { model: null, stream: false };

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type Codec, CodecError, encodeError, type Route, routeOf } from '@sluice/core';
+import { type Codec, CodecError } from '@sluice/core';
+import { encodeError, findRoute, type Route } from '@sluice/core/engine';
 import { type Ending, joinPaths, type Read } from '@sluice/lab/tape';
 import { createConnectionError } from '../exchange/types.ts';
 import { LOOPBACK, listen, stopListening } from '../http/listen.ts';
@@ -48,7 +49,7 @@ export class Recorder {
   /** Never rejects. */
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const headers = readHeaders(request);
-    const route = routeOf(request.url ?? '/', headers);
+    const route = findRoute(request.url ?? '/', headers);
     try {
       if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
       checkHost(headers['host'], '; use 127.0.0.1');

@@ -1,23 +1,25 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import {
   type CanonicalRequest,
-  CODECS,
   type Codec,
   CodecError,
-  collectStream,
   convertError,
   convertResponse,
   createSseDecoder,
+  createStreamConverter,
+  type HeaderBag,
+} from '@sluice/core';
+import {
+  buildTokenEstimate,
+  CODECS,
+  convertResponseToStream,
+  convertStreamToResponse,
   decodeRequest,
   encodeError,
   encodeModels,
-  estimateAnswer,
-  type HeaderBag,
+  findRoute,
   type Route,
-  replayResponse,
-  routeOf,
-  streamConverter,
-} from '@sluice/core';
+} from '@sluice/core/engine';
 import { type Mutation, mutateStream, PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '@sluice/lab/mutate';
 import {
   type Faults,
@@ -73,7 +75,7 @@ export class Replayer {
   /** Never rejects. */
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const headers = readHeaders(request);
-    const route = routeOf(request.url ?? '/', headers);
+    const route = findRoute(request.url ?? '/', headers);
     const served: Served = {
       method: request.method ?? 'GET',
       path: new Scrubber().path(readPath(request)),
@@ -127,7 +129,7 @@ export class Replayer {
         response,
         served,
         200,
-        estimateAnswer({ method: 'POST', path: route.path, headers, body: parseJson(body) }, route.client),
+        buildTokenEstimate({ method: 'POST', path: route.path, headers, body: parseJson(body) }, route.client),
       );
       return;
     }
@@ -352,7 +354,7 @@ interface Conversion {
 }
 
 function convertWhole({ isStream }: Exchange, body: Uint8Array, conversion: Conversion): BareReply {
-  const converted = isStream ? collectStream([body], conversion) : convertResponse(parseJson(body), conversion);
+  const converted = isStream ? convertStreamToResponse([body], conversion) : convertResponse(parseJson(body), conversion);
   return buildJsonReply(200, {}, converted.body);
 }
 
@@ -364,10 +366,10 @@ function* convertStream(
   speed: number,
 ): Iterable<Piece> {
   if (!exchange.isStream) {
-    yield { waitMs: 0, bytes: replayResponse(parseJson(body), conversion).body };
+    yield { waitMs: 0, bytes: convertResponseToStream(parseJson(body), conversion).body };
     return;
   }
-  const converter = streamConverter(conversion);
+  const converter = createStreamConverter(conversion);
   for (const { waitMs, bytes } of splitReads(body, reads, speed)) yield { waitMs, bytes: joinBytes(converter.push(bytes)) };
   // For a connection that broke, no ending is made up.
   if (exchange.ending === 'complete') yield { waitMs: 0, bytes: joinBytes(converter.end()) };

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isatty, type WriteStream } from 'node:tty';
-import type { Assembled, AssembledError, ErrorCode } from '@sluice/core';
+import type { AccumulatedError, AccumulatedMessage, ErrorCode } from '@sluice/core';
 import { readCode } from '@sluice/lab/text';
 
 /** The outside world as commands see it. Tests pass their own. */
@@ -231,7 +231,7 @@ export function untilStopped(close: () => Promise<void>, { stopsOnHangup = false
 }
 
 /** A system error as a message with advice. `command` is suggested when the file is a URL. */
-export function describeSystemError(code: string, error: unknown, file: string, command = 'assemble'): AssembledError {
+export function describeSystemError(code: string, error: unknown, file: string, command = 'assemble'): AccumulatedError {
   const known = Object.hasOwn(SYSTEM_ERRORS, code) ? SYSTEM_ERRORS[code] : undefined;
   const isUrl = code === 'ENOENT' && /^https?:\/\//.test(file);
   const message = isUrl ? `this is a URL, not a file; try: curl -N ${file} | sluice ${command}` : known?.message;
@@ -254,13 +254,13 @@ const SYSTEM_ERRORS: Readonly<Record<string, { canonical: ErrorCode; message: st
 };
 
 /** Why an input counts as failed, in one line; undefined when it does not. */
-export function describeFailure({ error, complete }: Assembled): string | undefined {
+export function describeFailure({ error, complete }: AccumulatedMessage): string | undefined {
   if (error) return `${error.code}: ${error.message}`;
   return complete ? undefined : 'the stream ended early: no finish reason and no end marker';
 }
 
 /** What to do about an error; undefined when its message already says so. */
-export function findAdvice({ code, canonical }: AssembledError): string | undefined {
+export function findAdvice({ code, canonical }: AccumulatedError): string | undefined {
   if (Object.hasOwn(SYSTEM_ERRORS, code)) return undefined; // their messages include advice
   return Object.hasOwn(OWN_ADVICE, code) ? OWN_ADVICE[code] : ADVICE[canonical];
 }

@@ -1,6 +1,6 @@
 /** Text for terminals: colours, columns, wrapping, indented JSON, JSON lines and byte counts. */
 
-import { endOfString } from '@sluice/core';
+import { endOfString } from '@sluice/core/internal';
 import { safeJson } from '@sluice/lab/text';
 import pico from 'picocolors';
 import type { CliIo, Output } from './io.ts';

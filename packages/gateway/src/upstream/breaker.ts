@@ -1,4 +1,4 @@
-import { BoundedCache } from '@sluice/core';
+import { BoundedCache } from '@sluice/core/internal';
 
 /**
  * Circuit breakers of all targets. A target that fails repeatedly is paused; then one request probes it. Success is

@@ -4,14 +4,11 @@ import {
   type Codec,
   type CodecContext,
   CodecError,
-  encodeError,
-  estimateAnswer,
   type InterfaceType,
-  type Route,
-  routeOf,
   type SseFrame,
   type WireRequest,
 } from '@sluice/core';
+import { buildTokenEstimate, encodeError, findRoute, type Route } from '@sluice/core/engine';
 import { buildDemoResponse, embed, rank, readFaults, streamWords } from '@sluice/lab/demo';
 import { mutateStream, PLAIN_FRAMING, seededRandom, type WireStream, writeStream } from '@sluice/lab/mutate';
 import { type BodySink, play } from '@sluice/lab/replay';
@@ -30,7 +27,7 @@ export class DemoTransport implements Transport {
 
   dial(call: Call, receiver: Receiver): Line {
     const { pathname, search } = new URL(call.url);
-    const route = routeOf(pathname + search, call.headers);
+    const route = findRoute(pathname + search, call.headers);
     const line = new DemoLine(receiver);
     // Deferred, as on a network, so that the caller has its line by then.
     setImmediate(() => void this.#respond(call, route, line));
@@ -84,7 +81,7 @@ const CREATED = 1_700_000_000;
 /** Responses of the side endpoints. */
 function respondSide(type: InterfaceType, wire: WireRequest, client: Codec): unknown {
   const context = createContext(client);
-  if (type === 'COUNT_TOKENS') return estimateAnswer(wire, client);
+  if (type === 'COUNT_TOKENS') return buildTokenEstimate(wire, client);
   if (type === 'EMBEDDINGS' && client.embeddings) {
     const embedding = client.embeddings.request.decode(wire, context);
     return client.embeddings.response.encode(embed(embedding), { ...context, embedding });

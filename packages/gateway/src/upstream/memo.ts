@@ -1,4 +1,4 @@
-import { BoundedCache, type CacheLimits } from '@sluice/core';
+import { BoundedCache, type CacheLimits } from '@sluice/core/internal';
 
 /**
  * `find`, called once per key as long as the key is in use. Bounded, because clients can invent any number of model

@@ -1,6 +1,7 @@
 /** When a failed request is sent again: verdicts, pauses, the retry budget, and optional fields that targets reject. */
 
-import { BoundedCache, type CanonicalError, type ErrorCode, type ProviderProfile } from '@sluice/core';
+import type { CanonicalError, ErrorCode, ProviderProfile } from '@sluice/core';
+import { BoundedCache } from '@sluice/core/internal';
 
 /** What to do after an attempt that failed before anything was sent to the client. */
 export type Verdict =

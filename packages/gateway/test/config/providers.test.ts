@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { openaiChatCodec } from '@sluice/core';
+import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
 import { describe, expect, test } from 'vitest';
 import { unlock } from '../../src/config/providers.ts';
 import { type Env, SecretRegistry } from '../../src/config/secrets.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { DEFAULT_CHAT_PROFILE } from '@sluice/core';
+import { DEFAULT_CHAT_PROFILE } from '@sluice/core/openai-chat/codec';
 import { describe, expect, test } from 'vitest';
 import { LIMITS } from '../../src/config/options.ts';
 import { schemaFile } from '../../src/config/schema.ts';

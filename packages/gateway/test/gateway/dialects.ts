@@ -1,15 +1,13 @@
 import {
-  type Assembled,
-  Assembler,
+  type AccumulatedMessage,
   type CanonicalError,
   type CanonicalResponse,
-  CODECS,
   type CodecContext,
-  encodeError,
   encodeSse,
   PROTOCOLS,
   type ProtocolId,
 } from '@sluice/core';
+import { CODECS, encodeError, StreamAccumulator } from '@sluice/core/engine';
 import { streamWords } from '@sluice/lab/demo';
 
 export const TEXT = 'One two three four five.';
@@ -66,10 +64,10 @@ export function errorFrames(protocol: ProtocolId, error: CanonicalError): string
 }
 
 /** What a client of the protocol reads out of a stream. */
-export function readStream(protocol: ProtocolId, body: Uint8Array): Assembled {
-  const assembler = new Assembler({ protocol: PROTOCOLS[protocol] });
-  assembler.push(body);
-  return assembler.end();
+export function readStream(protocol: ProtocolId, body: Uint8Array): AccumulatedMessage {
+  const accumulator = new StreamAccumulator({ protocol: PROTOCOLS[protocol] });
+  accumulator.push(body);
+  return accumulator.finish();
 }
 
 /** What it reads out of a whole answer. */

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type InterfaceType, type ProtocolId, routeOf } from '@sluice/core';
+import type { InterfaceType, ProtocolId } from '@sluice/core';
+import { findRoute } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
 import { findEndpoint, KNOWN_ENDPOINTS } from '../../src/exchange/known-endpoints.ts';
 
@@ -121,7 +122,7 @@ const HEADERS = {
 } as const satisfies Record<ProtocolId, Record<string, string>>;
 
 function isConverted(protocol: ProtocolId, method: string, path: string): boolean {
-  const { type } = routeOf(PREFIX[protocol] + path.replaceAll('{}', 'id1'), HEADERS[protocol]);
+  const { type } = findRoute(PREFIX[protocol] + path.replaceAll('{}', 'id1'), HEADERS[protocol]);
   return CONVERTED.has(type) && method === (type.startsWith('MODEL') ? 'GET' : 'POST');
 }
 

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { CODECS, convertRequest, OPENAI_CHAT_PROFILES, openaiChatCodec } from '@sluice/core';
+import { convertRequest } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
+import { OPENAI_CHAT_PROFILES, openaiChatCodec } from '@sluice/core/openai-chat/codec';
 import { describe, expect, test } from 'vitest';
 import { findProfileId, findRow, isOwnAddress, listVendorRows, PROVIDER_IDS } from '../../src/providers/lookup.ts';
 import type { ProviderRow } from '../../src/providers/row.ts';

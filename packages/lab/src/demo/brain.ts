@@ -1,16 +1,16 @@
 /** The demo model: what it answers, in which protocol, and in which pieces. */
 
-import {
-  type CanonicalMessage,
-  type CanonicalRequest,
-  type CanonicalResponse,
-  type CanonicalStreamEvent,
-  type CanonicalTool,
-  type ContentBlock,
-  type ProtocolId,
-  replay,
-  type ToolResultBlock,
+import type {
+  CanonicalMessage,
+  CanonicalRequest,
+  CanonicalResponse,
+  CanonicalStreamEvent,
+  CanonicalTool,
+  ContentBlock,
+  ProtocolId,
+  ToolResultBlock,
 } from '@sluice/core';
+import { replay } from '@sluice/core/engine';
 import { findMutation, SHORT_NAMES } from '../mutate/index.ts';
 import { FaultError, type Faults, parseFaults, splitModel } from '../replay/faults.ts';
 import { sampleArguments } from './arguments.ts';

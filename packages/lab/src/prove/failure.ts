@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Assembled, ProtocolId } from '@sluice/core';
+import type { AccumulatedMessage, ProtocolId } from '@sluice/core';
 import { assemble } from './wire.ts';
 
 /** An input for which a property does not hold. */
@@ -12,7 +12,7 @@ export interface Failure {
   /** The whole body, as small as it could be made. */
   raw?: string;
   /** The message that it should have been read as. */
-  expected?: Assembled;
+  expected?: AccumulatedMessage;
   title?: string;
 }
 

@@ -1,6 +1,6 @@
 /** Messages in forms that can be compared: all parts, or those that every conversion must preserve. */
 
-import type { Assembled, AssembledCall, CanonicalUsage, ContentBlock } from '@sluice/core';
+import type { AccumulatedCall, AccumulatedMessage, CanonicalUsage, ContentBlock } from '@sluice/core';
 import type { Part } from '../mutate/index.ts';
 
 /**
@@ -13,7 +13,7 @@ export type MessageParts = Record<
 >;
 
 /** The comparable parts of a message. */
-export function readMessageParts(result: Assembled): MessageParts {
+export function readMessageParts(result: AccumulatedMessage): MessageParts {
   const { message, tool_calls: calls } = result;
   return {
     id: result.id,
@@ -45,7 +45,7 @@ export function readMessageParts(result: Assembled): MessageParts {
  * All parts of a message, for a conversion that must not lose anything: to the same protocol, or from a stream to a
  * whole response.
  */
-export function normaliseMessage(result: Assembled): Record<string, unknown> {
+export function normaliseMessage(result: AccumulatedMessage): Record<string, unknown> {
   // An early end is written as an error of the client's protocol and read back as one.
   if (hasFailed(result)) return pickCore(result);
   const { call_ids: ids, call_names: _, call_order: __, arguments: ___, ...seen } = readMessageParts(result);
@@ -59,7 +59,7 @@ export function normaliseMessage(result: Assembled): Record<string, unknown> {
 }
 
 /** The parts that every protocol has and that every conversion must preserve. */
-export function pickCore(result: Assembled): Record<string, unknown> {
+export function pickCore(result: AccumulatedMessage): Record<string, unknown> {
   const failed = hasFailed(result);
   return {
     // Only OpenAI's protocols distinguish a refusal from text.
@@ -95,7 +95,7 @@ const withoutWireKeys = (value: unknown): unknown =>
 /** Keys that describe how the wire sent something, not what it sent. */
 const WIRE_KEYS = new Set(['extensions', 'item_id', 'status', 'input_raw', 'id', 'name', 'signature', 'logprobs', 'tool_use_id']);
 
-function listBlocks({ protocol, message: { content } }: Assembled): unknown[] {
+function listBlocks({ protocol, message: { content } }: AccumulatedMessage): unknown[] {
   if (protocol !== 'openai-chat') return content.map(withoutWireKeys);
   const citations = content.flatMap((block) => (block.type === 'text' && block.citations ? block.citations : []));
   return [...content.filter(isInOrder), ...citations].map(withoutWireKeys);
@@ -108,7 +108,7 @@ const isInOrder = (block: ContentBlock): boolean =>
   block.type !== 'text' && block.type !== 'thinking' && block.type !== 'tool_use';
 
 /** Whether a call is invalid only because it has no name: its arguments are JSON. */
-function isNameless(call: Assembled['tool_calls'][number] | undefined): boolean {
+function isNameless(call: AccumulatedMessage['tool_calls'][number] | undefined): boolean {
   if (!call || !/^tool_\d+$/.test(call.name)) return false;
   try {
     JSON.parse(call.arguments);
@@ -131,7 +131,7 @@ const listCounts = (usage: CanonicalUsage | null): number[] => [
 /**
  * Overlapping calls open in the order of their first arguments, whatever their indexes, so they are compared as a set.
  */
-const describeCalls = (calls: Assembled['tool_calls']): string[] =>
+const describeCalls = (calls: AccumulatedMessage['tool_calls']): string[] =>
   calls.map(({ name, arguments: text, type }) => `${type} ${name} ${jsonValue(text)}`).toSorted();
 
 /** Anthropic and Gemini send arguments as an object, so spacing and the order of keys are not preserved. */
@@ -144,7 +144,7 @@ function jsonValue(text: string): string {
 }
 
 /** Protocols without free text wrap it in an object, and arguments that are not an object, too. */
-function wrapArguments({ type, arguments: text, ...call }: AssembledCall): AssembledCall {
+function wrapArguments({ type, arguments: text, ...call }: AccumulatedCall): AccumulatedCall {
   const value = type === 'custom' ? text : parseOrText(text);
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const args = isObject ? text : JSON.stringify({ input: value });
@@ -170,7 +170,7 @@ const hasFailed = ({
   finish_reason: finish,
   tool_calls: calls,
   invalid_arguments: broken,
-}: Assembled): boolean => {
+}: AccumulatedMessage): boolean => {
   const isMalformed = finish === 'tool_calls' && calls.length > 0 && broken.length === calls.length;
   return error !== null || !complete || finish === 'error' || isMalformed;
 };
@@ -178,7 +178,7 @@ const hasFailed = ({
 /**
  * Anthropic's refusals and pauses become a plain end or a filter in other protocols, so all of them count as a stop.
  */
-function normalFinish({ message, finish_reason: finish, refusal, tool_calls: calls }: Assembled): string | null {
+function normalFinish({ message, finish_reason: finish, refusal, tool_calls: calls }: AccumulatedMessage): string | null {
   const { stop_reason: stop } = message;
   const isOwn = stop === 'refusal' || stop === 'pause_turn' || stop === 'content_filter' || refusal !== null;
   if (isOwn) return 'stop';

@@ -2,7 +2,7 @@
  * Proves properties of one body: splits, conversions there and back, and linear cost; shrinks the body of a failure.
  */
 
-import type { Assembled, Note, ProtocolId } from '@sluice/core';
+import type { AccumulatedMessage, Note, ProtocolId } from '@sluice/core';
 import { below, seededRandom } from '../mutate/random.ts';
 import { attempt, differences, type Failure } from './failure.ts';
 import { normaliseMessage, pickCore } from './normal.ts';
@@ -140,14 +140,14 @@ export function checkPair(
       if (from === to) return differences(normaliseMessage(before), normaliseMessage(after));
       const again = convert(to, from, there, keep);
       checkGrammar(from, again.flatMap(readFrames));
-      const core = (result: Assembled) => readCore(result, before, notes);
+      const core = (result: AccumulatedMessage) => readCore(result, before, notes);
       return differences(core(before), core(after)) ?? differences(core(before), core(assemble(from, again)));
     },
   );
 }
 
 /** The core of a message, without the text where notes explain that it differs. */
-function readCore(result: Assembled, before: Assembled, notes: readonly Note[]): Record<string, unknown> {
+function readCore(result: AccumulatedMessage, before: AccumulatedMessage, notes: readonly Note[]): Record<string, unknown> {
   const { text, ...core } = pickCore(result);
   // Anthropic's explanation of a refusal is outside of its message, and is the refusal text for OpenAI's clients.
   const isExplained = before.message.stop_details?.explanation !== undefined;

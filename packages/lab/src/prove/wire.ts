@@ -1,15 +1,13 @@
 import {
-  type Assembled,
-  Assembler,
-  CODECS,
+  type AccumulatedMessage,
   createSseDecoder,
-  GRAMMARS,
+  createStreamConverter,
   type Note,
   type ProtocolId,
   type SseFrame,
-  StreamValidator,
-  streamConverter,
 } from '@sluice/core';
+import { CODECS, StreamAccumulator } from '@sluice/core/engine';
+import { GRAMMARS, StreamValidator } from '@sluice/core/internal';
 
 /** All protocols. */
 export const PROTOCOL_IDS = Object.keys(CODECS) as ProtocolId[];
@@ -20,11 +18,11 @@ export const PROTOCOL_IDS = Object.keys(CODECS) as ProtocolId[];
 export type OnNote = (note: Note) => void;
 
 /** Reads the whole message. Checks every event against the rules of the canonical stream; throws when one is broken. */
-export function assemble(protocol: ProtocolId, chunks: Iterable<Uint8Array>): Assembled {
+export function assemble(protocol: ProtocolId, chunks: Iterable<Uint8Array>): AccumulatedMessage {
   const validator = new StreamValidator();
-  const assembler = new Assembler({ protocol: CODECS[protocol], onEvent: (event) => validator.push(event) });
-  for (const chunk of chunks) assembler.push(chunk);
-  const result = assembler.end();
+  const accumulator = new StreamAccumulator({ protocol: CODECS[protocol], onEvent: (event) => validator.push(event) });
+  for (const chunk of chunks) accumulator.push(chunk);
+  const result = accumulator.finish();
   validator.end();
   return result;
 }
@@ -36,7 +34,7 @@ export function convert(
   chunks: Iterable<Uint8Array>,
   onNote: OnNote = () => undefined,
 ): Uint8Array[] {
-  const converter = streamConverter({ from: CODECS[from], to: CODECS[to], now: () => 1_700_000_000 });
+  const converter = createStreamConverter({ from: CODECS[from], to: CODECS[to], now: () => 1_700_000_000 });
   const out: Uint8Array[] = [];
   for (const chunk of chunks) out.push(...converter.push(chunk));
   out.push(...converter.end());

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type Assembled, RULES, type RuleId } from '@sluice/core';
+import { type AccumulatedMessage, RULES, type RuleId } from '@sluice/core';
 
 /** The shrunk stream as a case. */
-export function buildCase(raw: string, read: Assembled, until: Until): CaseFile {
+export function buildCase(raw: string, read: AccumulatedMessage, until: Until): CaseFile {
   const hash = createHash('sha256').update(raw).digest('hex').slice(0, 8);
   const isRule = 'rule' in until;
   return {
@@ -37,7 +37,7 @@ interface CaseFile {
 }
 
 /** The message that Sluice reads. Ids that are not in the stream were generated and may have any value. */
-function describeExpected(raw: string, read: Assembled): Record<string, unknown> {
+function describeExpected(raw: string, read: AccumulatedMessage): Record<string, unknown> {
   const { text, reasoning, refusal, tool_calls: calls, finish_reason, wire_usage: usage, error, complete } = read;
   return {
     text,
@@ -91,7 +91,7 @@ export function writeReport(facts: ReportFacts): string {
 export interface ReportFacts {
   until: Until;
   case: CaseFile;
-  read: Assembled;
+  read: AccumulatedMessage;
   bytesBefore: number;
   bytesAfter: number;
   tries: number;
@@ -101,7 +101,7 @@ export interface ReportFacts {
   stream: string;
 }
 
-function reproduce(until: Until, { protocol }: Assembled, stream: string): string {
+function reproduce(until: Until, { protocol }: AccumulatedMessage, stream: string): string {
   const name = protocol === null ? '' : `--protocol ${protocol} `;
   return [`sluice assemble ${name}${stream}`, ...('command' in until ? [until.command] : [])].join('\n');
 }

@@ -1,14 +1,14 @@
 /** Reads shrunk streams and decides whether they still show a departure. */
 
 import { isUtf8 } from 'node:buffer';
-import { type Assembled, Examiner, PROTOCOLS, type Protocol, type RuleId } from '@sluice/core';
+import { type AccumulatedMessage, Examiner, PROTOCOLS, type Protocol, type RuleId } from '@sluice/core';
 
 /**
  * Creates tests for a departure in a stream that ends as the first one did. `shows` also requires that there are no
  * departures that the first stream did not have, so that the case is about one departure alone. `showsLoosely` does
  * not: streams that repeat their content can only shrink when the copies may differ.
  */
-export function createTest(rule: RuleId, first: Assembled, reading?: Reading): RuleTest {
+export function createTest(rule: RuleId, first: AccumulatedMessage, reading?: Reading): RuleTest {
   const known = new Set<string>(first.diagnostics.map((diagnostic) => diagnostic.rule));
   const end = describeEnd(first);
   const listRules = (text: string): readonly string[] => {
@@ -29,10 +29,10 @@ interface RuleTest {
   showsLoosely(text: string): boolean;
 }
 
-const describeEnd = ({ complete, error }: Assembled): string => `${complete} ${error?.code ?? ''}`;
+const describeEnd = ({ complete, error }: AccumulatedMessage): string => `${complete} ${error?.code ?? ''}`;
 
 /** Reads a stream as `sluice doctor` and `sluice assemble` do. */
-export function assemble(text: string, { protocol, encoding = 'utf8' }: Reading = {}): Assembled {
+export function assemble(text: string, { protocol, encoding = 'utf8' }: Reading = {}): AccumulatedMessage {
   return Examiner.examine([Buffer.from(text, encoding)], { protocol: protocol ?? Object.values(PROTOCOLS) }).message;
 }
 

@@ -1,21 +1,24 @@
 /** Compares two recorded responses. */
 
 import {
-  type Assembled,
-  Assembler,
+  type AccumulatedMessage,
   type CanonicalResponse,
   type CanonicalStreamEvent,
   type ContentBlock,
   PROTOCOLS,
   type Protocol,
 } from '@sluice/core';
+import { StreamAccumulator } from '@sluice/core/engine';
 
 /** Reads a response for comparison. */
 export function readComparable(bytes: Uint8Array, protocol: Protocol | undefined, { all, events }: Closeness): Comparable {
   const received: CanonicalStreamEvent[] = [];
-  const assembler = new Assembler({ protocol: protocol ?? Object.values(PROTOCOLS), onEvent: (event) => received.push(event) });
-  assembler.push(bytes);
-  const read = assembler.end();
+  const accumulator = new StreamAccumulator({
+    protocol: protocol ?? Object.values(PROTOCOLS),
+    onEvent: (event) => received.push(event),
+  });
+  accumulator.push(bytes);
+  const read = accumulator.finish();
   // Bodies of unknown protocols are compared as bytes.
   if (read.protocol === null && protocol === undefined) return { read, value: { bytes: Buffer.from(bytes).toString('latin1') } };
   if (events) return { read, value: { events: joinDeltas(received).map((event) => (all ? event : comparableEvent(event))) } };
@@ -38,11 +41,11 @@ export interface Closeness {
 
 /** A response, and the value to compare. */
 export interface Comparable {
-  read: Assembled;
+  read: AccumulatedMessage;
   value: unknown;
 }
 
-function comparableMessage({ message, complete, error }: Assembled): object {
+function comparableMessage({ message, complete, error }: AccumulatedMessage): object {
   const { stop_reason, stop_sequence, choices } = message;
   return {
     content: message.content.map(comparableBlock),

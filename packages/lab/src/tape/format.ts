@@ -1,6 +1,7 @@
 /** The format of tapes: folders with an `exchange.json` and the bodies beside it. docs/tapes.md describes it. */
 
-import { CODECS, findProtocol, type ProtocolId } from '@sluice/core';
+import { findProtocol, type ProtocolId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
 import { oneLine } from '../text.ts';
 
 /** One exchange of a tape, wherever it was read from. Bodies are read on demand. */

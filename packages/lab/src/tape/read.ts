@@ -2,7 +2,8 @@
 
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Assembler, findProtocol, PROTOCOLS } from '@sluice/core';
+import { findProtocol, PROTOCOLS } from '@sluice/core';
+import { StreamAccumulator } from '@sluice/core/engine';
 import { oneLine, systemCode } from '../text.ts';
 import { type Exchange, FACTS_FILE, pathFor, type Read, readFacts, readNoBody, TapeError } from './format.ts';
 
@@ -74,9 +75,9 @@ async function readExchange(folder: string): Promise<Exchange> {
 /** Reads a saved stream; its protocol and model are taken from its content. */
 async function readStream(path: string): Promise<Exchange> {
   const readBody = (): Promise<Uint8Array> => readFile(path);
-  const assembler = new Assembler({ protocol: Object.values(PROTOCOLS) });
-  assembler.push(await readBody());
-  const { protocol, model } = assembler.end();
+  const accumulator = new StreamAccumulator({ protocol: Object.values(PROTOCOLS) });
+  accumulator.push(await readBody());
+  const { protocol, model } = accumulator.finish();
   if (protocol === null) throw new TapeError(`${oneLine(path)} is not a response stream of a known protocol`);
   return {
     name: basename(path),

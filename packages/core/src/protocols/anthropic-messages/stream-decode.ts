@@ -9,7 +9,13 @@ import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
 import { isBareError } from '../../codec/errors.ts';
 import { textOrEmpty } from '../../codec/read.ts';
-import { type FrameDecoder, PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
+import {
+  type FrameDecoder,
+  PayloadDecoder,
+  type PayloadMachine,
+  type StreamDecoderOptions,
+  type StreamOutcome,
+} from '../../codec/stream-decoder.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { ContentDecoder, writeInput } from './content-decode.ts';
 import { decodeError, decodeStop, decodeStopDetails, decodeUsage, isCutStop, isStandardStop } from './outcome.ts';
@@ -260,6 +266,11 @@ class MessagesMachine implements PayloadMachine {
 
   get #isFinished(): boolean {
     return this.#deltas > 0 && this.#stopReason !== null;
+  }
+
+  get outcome(): StreamOutcome {
+    const stop = this.#stopReason === null ? null : recomputeStop(decodeStop(this.#stopReason), this.#content.calls.client);
+    return { stop_reason: stop, usage: this.#usage && decodeUsage(this.#usage) };
   }
 
   #finish(): void {

@@ -11,7 +11,7 @@ import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS, toCamelCase } from './wire.ts';
 
-export { readKey as keyOf } from './endpoints.ts';
+export { readKey } from './endpoints.ts';
 export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } from './profiles.ts';
 
 /** Gemini in both directions: requests, responses, streams, errors, models, embeddings, token counts. */

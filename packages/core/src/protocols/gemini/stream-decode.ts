@@ -1,14 +1,18 @@
 import { deriveId } from '../../accumulate/argument-text.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
-import type { CanonicalStreamEvent, MessageDelta } from '../../canonical/events.ts';
+import type { MessageDelta } from '../../canonical/events.ts';
 import { type CanonicalError, ownError } from '../../canonical/notes.ts';
-import type { Stage } from '../../canonical/stage.ts';
 import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
 import { textOrEmpty } from '../../codec/read.ts';
-import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
+import {
+  type FrameDecoder,
+  PayloadDecoder,
+  type PayloadMachine,
+  type StreamDecoderOptions,
+  type StreamOutcome,
+} from '../../codec/stream-decoder.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import type { SseFrame } from '../../sse/encode.ts';
 import { CandidateDecoder } from './content-decode.ts';
 import { decodeError, decodeUsage, findError, hasCounts } from './outcome.ts';
 import {
@@ -27,7 +31,7 @@ import {
  * Decodes GenerateContentResponses: SSE events, elements of a JSON array, or the single body of an unstreamed
  * response.
  */
-export function decodeStream(context: Context, options: StreamDecoderOptions = {}): Stage<SseFrame, CanonicalStreamEvent> {
+export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
   return new PayloadDecoder(context, options, (emit) => new GeminiMachine(context, emit));
 }
 
@@ -149,6 +153,12 @@ class GeminiMachine implements PayloadMachine {
     if (this.#blockReason !== undefined) return true;
     for (const { finishReason } of this.#candidates.values()) if (finishReason === undefined) return false;
     return this.#candidates.size > 0;
+  }
+
+  get outcome(): StreamOutcome {
+    const [main] = this.#candidates.values();
+    const usage = this.#usage && hasCounts(this.#usage) ? decodeUsage(this.#usage, () => undefined) : undefined;
+    return { stop_reason: this.#isFinished ? (main?.stop ?? this.#buildBlockedDelta()).stop_reason : null, usage };
   }
 
   #finish(): void {

@@ -66,6 +66,8 @@ export const RESPONSE_FIELDS: ReadonlySet<string> = new Set([
   'modelVersion',
   'responseId',
   'error',
+  // Not of the wire: @google/genai adds the headers of the HTTP response to its chunks.
+  'sdkHttpResponse',
 ]);
 
 /** Fields of the wrapper around responses of Cloud Code. */

@@ -1,6 +1,6 @@
 import { CodecError } from '../../canonical/notes.ts';
 import type { InterfaceType } from '../../canonical/request.ts';
-import { DEPLOYED, deploymentOf } from '../../codec/deployment.ts';
+import { DEPLOYED, parseDeployment } from '../../codec/deployment.ts';
 import type { HeaderBag, Provider, Target } from '../../codec/protocol.ts';
 import { invalid } from '../../codec/report.ts';
 import {
@@ -72,7 +72,7 @@ export const supports = (type: InterfaceType): boolean => SUPPORTED[type];
 
 /** The model in a path: the id of MODEL_INFO, or an Azure deployment. */
 export function readModelFromPath(path: string): string | undefined {
-  const deployment = deploymentOf(path);
+  const deployment = parseDeployment(path);
   if (deployment) return deployment.model;
   const segments = splitSegments(path);
   if (detectInterface(path) !== 'MODEL_INFO') return undefined;
@@ -90,7 +90,7 @@ export function buildUrl(type: InterfaceType, target: Target, modelId: string = 
   setPath(url, `${findRoot(url.pathname, endpoint, target)}/${endpoint}`, needsNativePath(type) ? 'path' : 'model');
   if (needsNativePath(type)) copyQuery(nativePath, url);
   // The api-version of an Azure client is meant for the client's own endpoint.
-  if (deploymentOf(nativePath)) url.searchParams.delete('api-version');
+  if (parseDeployment(nativePath)) url.searchParams.delete('api-version');
   if (version !== undefined) url.searchParams.set('api-version', version);
   return url.href;
 }
@@ -129,7 +129,7 @@ function readNativeEndpoint(type: InterfaceType, path: string): string {
     throw invalid('path', `is not the path of ${type}`);
   if (type !== 'PASSTHROUGH') return segments.slice(-2).join('/');
   const version = segments.findIndex((segment) => isVersion(segment)) + 1;
-  return (version === 0 ? deploymentOf(path)?.endpoint : undefined) ?? segments.slice(version).join('/');
+  return (version === 0 ? parseDeployment(path)?.endpoint : undefined) ?? segments.slice(version).join('/');
 }
 
 /** The path before the endpoint: a base URL with a path is complete, a bare host gets the default of the protocol. */

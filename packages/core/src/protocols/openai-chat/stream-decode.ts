@@ -5,7 +5,13 @@ import type { MessageDelta } from '../../canonical/events.ts';
 import { type CanonicalError, ownError } from '../../canonical/notes.ts';
 import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
-import { type FrameDecoder, PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
+import {
+  type FrameDecoder,
+  PayloadDecoder,
+  type PayloadMachine,
+  type StreamDecoderOptions,
+  type StreamOutcome,
+} from '../../codec/stream-decoder.ts';
 import { isFilledText, isObject, type JsonObject } from '../../json/json.ts';
 import { ChoiceDecoder } from './content-decode.ts';
 import { decodeError, decodeUsage, findError } from './outcome.ts';
@@ -134,6 +140,12 @@ class ChatMachine implements PayloadMachine {
   fail(error: CanonicalError): void {
     this.#endChoices(true);
     this.#emit({ type: 'error', error });
+  }
+
+  get outcome(): StreamOutcome {
+    const [main] = this.#choices.values();
+    const usage = this.#usage && decodeUsage(this.#usage, { profile: this.#context.profile, note: () => undefined });
+    return { stop_reason: main && main.finishReason !== null ? main.stopReason : null, usage };
   }
 
   get #isFinished(): boolean {

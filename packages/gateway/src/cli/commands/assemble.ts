@@ -1,11 +1,5 @@
-import {
-  type Assembled,
-  type AssembledError,
-  findProtocol,
-  openaiChatWithCompletion,
-  PROTOCOLS,
-  type Protocol,
-} from '@sluice/core';
+import { type AccumulatedError, type AccumulatedMessage, findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
+import { openaiChatWithCompletion } from '@sluice/core/engine';
 import { oneLine } from '@sluice/lab/text';
 import { type CliIo, describeFailure } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
@@ -79,10 +73,10 @@ async function assembleOne(file: string, isFirst: boolean, job: Job, io: CliIo):
 /** Prints one line of JSON and returns the message that it holds. */
 async function printJson(
   file: string,
-  result: Assembled,
+  result: AccumulatedMessage,
   { protocols }: Pick<Job, 'protocols'>,
   { stdout }: Pick<CliIo, 'stdout'>,
-): Promise<Assembled> {
+): Promise<AccumulatedMessage> {
   const line = formatJsonLine({ file, ...result });
   if (!line) return printJson(file, createEmptyMessage(protocols, TOO_LONG), { protocols }, { stdout });
   for (const piece of line) await stdout.write(piece);
@@ -90,7 +84,7 @@ async function printJson(
 }
 
 /** For a message with a field longer than the maximum string length (512 Mi characters). */
-const TOO_LONG: AssembledError = {
+const TOO_LONG: AccumulatedError = {
   code: 'too_large',
   message: 'the message is too long for a line of JSON; without --json it can be shown',
   canonical: 'PAYLOAD_TOO_LARGE',
@@ -98,11 +92,11 @@ const TOO_LONG: AssembledError = {
 
 async function printReport(
   file: string,
-  result: Assembled,
+  result: AccumulatedMessage,
   isFirst: boolean,
   { isSplit }: Job,
   { stdout, env }: CliIo,
-): Promise<Assembled> {
+): Promise<AccumulatedMessage> {
   const style = { colors: chooseColors(stdout, env), columns: stdout.columns, isSplit };
   if (!isFirst) await stdout.write(formatDivider(style));
   for (const piece of showMessage(file, result, style)) await stdout.write(piece);
@@ -110,7 +104,7 @@ async function printReport(
 }
 
 /** Always adds `think_split`, even for a text without `<think>` sections. */
-function withSplit(result: Assembled): Assembled {
+function withSplit(result: AccumulatedMessage): AccumulatedMessage {
   const think_split = result.extras['think_split'] ?? { reasoning: '', text: result.text };
   return { ...result, extras: { ...result.extras, think_split } };
 }

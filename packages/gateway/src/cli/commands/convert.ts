@@ -1,4 +1,5 @@
-import { type CanonicalRequest, type Codec, CodecError, decodeRequest, findCodec, type Note } from '@sluice/core';
+import { type CanonicalRequest, type Codec, CodecError, type Note } from '@sluice/core';
+import { decodeRequest, findCodec } from '@sluice/core/engine';
 import { didYouMean, oneLine, systemCode } from '@sluice/lab/text';
 import { readText } from '../../terminal/inputs.ts';
 import { type CliIo, findAdvice, isBrokenPipe } from '../../terminal/io.ts';

@@ -1,4 +1,4 @@
-import { type AssembledError, findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
+import { type AccumulatedError, findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
 import { oneLine, printable, systemCode } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
 import { readInput } from '../../terminal/inputs.ts';
@@ -44,7 +44,7 @@ export const repair: Command = defineCommand({
   },
 });
 
-const ENDED_EARLY: AssembledError = {
+const ENDED_EARLY: AccumulatedError = {
   code: 'ended_early',
   message: 'the stream ended early: no finish reason and no end marker',
   canonical: 'STREAM_TRUNCATED',
@@ -58,7 +58,7 @@ function chooseProtocols(name: string | undefined): readonly Protocol[] {
 }
 
 /** Reads the whole input: whether a stream conforms is known only at its end. */
-async function readChunks(file: string, io: CliIo): Promise<Uint8Array[] | AssembledError> {
+async function readChunks(file: string, io: CliIo): Promise<Uint8Array[] | AccumulatedError> {
   const chunks: Uint8Array[] = [];
   try {
     for await (const chunk of readInput(file, io)) chunks.push(chunk);
@@ -90,7 +90,7 @@ async function printRepairs(file: string, { chunks, repaired, notes }: Repaired,
   if (chunks && repaired.length === 0) await io.stderr.write(`${name} ${green('conforms')}: passed on as it is\n`);
 }
 
-async function reportError(file: string, error: AssembledError, io: CliIo): Promise<number> {
+async function reportError(file: string, error: AccumulatedError, io: CliIo): Promise<number> {
   const advice = findAdvice(error);
   await io.stderr.write(
     `${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,

@@ -1,0 +1,18 @@
+/**
+ * `@sluice/core/internal`: what the gateway, the lab and the tests need beyond the public API. Not covered by semantic
+ * versioning: any release may change or remove it.
+ */
+
+export { isClientCall, recomputeStop } from './canonical/message.ts';
+export { ownError } from './canonical/notes.ts';
+export { StreamRuleError, StreamValidator } from './canonical/validator.ts';
+export { parseDeployment } from './codec/deployment.ts';
+export { GrammarError, type StreamGrammar } from './codec/grammar.ts';
+export { BoundedCache, type CacheLimits } from './codec/profile.ts';
+export { type Breakage, findBreakage } from './doctor/breakage.ts';
+export { addTitle, computeScore, learnProfile } from './doctor/examiner.ts';
+export { findJsonStrings, type Span, withFields } from './json/fields.ts';
+export { isDeeperThan } from './json/json.ts';
+export { MAX_JSON_DEPTH } from './json/limits.ts';
+export { endOfString, JsonScanner } from './json/scanner.ts';
+export { GRAMMARS } from './protocols/index.ts';
