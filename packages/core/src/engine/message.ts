@@ -71,7 +71,10 @@ export class StreamAccumulator {
     return joinTexts(this.#message.content).reasoning;
   }
 
-  /** The calls so far; `invalid` while their arguments are not complete JSON. */
+  /**
+   * The calls so far; `invalid` while their arguments are not complete JSON. A call of Gemini is listed once other
+   * content or the end follows it: until then Google may answer it itself.
+   */
   get toolCalls(): LiveToolCall[] {
     const content = this.#message.content;
     const calls = listCalls(this.#events.protocol ?? null, { content, stop_reason: this.#stopReason });

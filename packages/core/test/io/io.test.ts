@@ -23,7 +23,9 @@ const SOURCES: [string, () => StreamSource][] = [
   ['an async iterable', () => slowly(pieces)],
   ['a node stream', () => Readable.from(pieces)],
   ['a web stream', () => new Blob(pieces).stream()],
-  ['the body of a Response', () => new Response(BODY).body ?? ''],
+  ['an ArrayBuffer', () => bytes.slice().buffer],
+  ['a Response', () => new Response(BODY)],
+  ['the body of a Response', () => new Response(BODY).body],
 ];
 
 test.each(SOURCES)('accumulate reads %s', async (_, source) => {
@@ -57,9 +59,13 @@ test('the same with one protocol only, for small bundles', async () => {
   expect(await accumulateWith(BODY, { protocol: openaiChat })).toMatchObject({ text: 'Grüße' });
 });
 
-test('an unknown name is a mistake of the caller', () => {
+test('an unknown protocol name is a TypeError with the known names and a suggestion', async () => {
+  const message =
+    'options.protocol: unknown protocol "open-ai"; known: openai-chat, anthropic-messages, openai-responses, gemini, openai, anthropic, responses (did you mean "openai"?)';
   // @ts-expect-error: not a protocol
-  expect(() => accumulate(BODY, { protocol: 'open-ai' })).toThrow(/unknown protocol "open-ai"; known: openai-chat/);
+  await expect(accumulate(BODY, { protocol: 'open-ai' })).rejects.toThrow(new TypeError(message));
+  // @ts-expect-error: not a protocol
+  expect(() => readEvents(BODY, { protocol: 'xyz' })).toThrow(/unknown protocol "xyz"; known: [\w, -]+$/);
 });
 
 test('events come while the source is still open', async () => {
