@@ -25,6 +25,7 @@ export type {
   AccumulatedError,
   AccumulatedMessage,
   FinishReason,
+  LiveToolCall,
   StreamAccumulator,
   StreamAccumulatorOptions,
 } from './engine/message.ts';
@@ -56,6 +57,7 @@ export { createFetchHandler, type FetchHandlerOptions, type ResolvedUpstream } f
 
 // ---- framing and diagnosis
 
+export type { Breakage } from './doctor/breakage.ts';
 export { type Examination, type ExamineOptions, Examiner, type Finding, type Traits } from './doctor/examiner.ts';
 export { type Diagnostic, RULES, type Rule, type RuleId, type Severity } from './rules/index.ts';
 export { createSseDecoder, type SseDecoder, type SseDecoderOptions } from './sse/decode.ts';

@@ -9,7 +9,7 @@ export { StreamRuleError, StreamValidator } from './canonical/validator.ts';
 export { parseDeployment } from './codec/deployment.ts';
 export { GrammarError, type StreamGrammar } from './codec/grammar.ts';
 export { BoundedCache, type CacheLimits } from './codec/profile.ts';
-export { type Breakage, findBreakage } from './doctor/breakage.ts';
+export { findBreakage } from './doctor/breakage.ts';
 export { addTitle, computeScore, learnProfile } from './doctor/examiner.ts';
 export { findJsonStrings, type Span, withFields } from './json/fields.ts';
 export { isDeeperThan } from './json/json.ts';

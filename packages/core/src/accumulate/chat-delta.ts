@@ -320,6 +320,10 @@ function appendUnlessSame(target: JsonObject, key: string, value: unknown): void
  * Splits `<think>…</think>` out of a text: local servers without a reasoning parser leave the tags in the content.
  * Templates that open the tag in the prompt leave only the closing one. Opt-in, because tags may be literal output.
  * null when there are none.
+ *
+ * ```ts
+ * const split = splitThink('<think>2 + 2</think>4'); // { reasoning: '2 + 2', text: '4' }
+ * ```
  */
 export function splitThink(text: string): ThinkSplit | null {
   const split: ThinkSplit = { reasoning: '', text: '' };

@@ -6,6 +6,12 @@ import { MAX_MERGE_DEPTH } from '../json/limits.ts';
  * values extend, lists of objects merge by `index`; anything else takes the delta's value. Neither argument is changed,
  * and the delta is not referenced afterwards. The result copies the touched path of `accumulated` and shares the rest;
  * it is `accumulated` itself when the delta adds nothing.
+ *
+ * ```ts
+ * let message: { content?: string } = {};
+ * for (const delta of [{ content: 'Hel' }, { content: 'lo' }]) message = mergeDelta(message, delta);
+ * message.content; // 'Hello'
+ * ```
  */
 export function mergeDelta<T>(accumulated: T | null | undefined, delta: unknown, options: DeltaOptions = {}): T {
   // The caller names the shape of the result; nothing here could check it.
@@ -16,6 +22,12 @@ export function mergeDelta<T>(accumulated: T | null | undefined, delta: unknown,
  * `mergeDelta` over a whole stream. It owns the state and writes in place, so a delta costs its own size and not that
  * of the state. Deltas are not referenced afterwards. A delta that can't be merged throws a `DeltaError` and changes
  * nothing.
+ *
+ * ```ts
+ * const fold = new DeltaFold<{ content: string }>();
+ * for (const delta of [{ content: 'Hel' }, { content: 'lo' }]) fold.push(delta);
+ * fold.value; // { content: 'Hello' }
+ * ```
  */
 export class DeltaFold<T> {
   readonly #owned: Owned = { lists: new WeakMap(), undo: undefined };

@@ -21,7 +21,7 @@ import { wellFormed } from './chat-delta.ts';
  *
  * ```ts
  * const acc = new MessageAccumulator();
- * for await (const event of readEvents(body, { protocol })) acc.push(event);
+ * for await (const event of readEvents(response)) acc.push(event);
  * const { message, complete } = acc.finish();
  * ```
  */

@@ -293,7 +293,19 @@ export interface ToolCallLimits {
   maxCharacters?: number;
 }
 
-/** A message exceeds a limit. */
+/**
+ * A message exceeds a limit.
+ *
+ * ```ts
+ * const calls = new ToolCallAssembler({ maxCalls: 8 });
+ * try {
+ *   for (const chunk of chunks) calls.push(chunk);
+ * } catch (error) {
+ *   if (!(error instanceof LimitError)) throw error;
+ *   console.error(error.message); // more than 8 tool calls in one message
+ * }
+ * ```
+ */
 export class LimitError extends Error {
   override readonly name = 'LimitError';
 }

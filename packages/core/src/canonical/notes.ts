@@ -63,7 +63,18 @@ export function findSocketErrorCode({ code, upstream, details }: CanonicalError)
   return code === 'STREAM_TRUNCATED' || isLost ? 'ECONNRESET' : undefined;
 }
 
-/** Input that cannot be converted. Codecs throw it; the caller of the conversion turns `error` into a response. */
+/**
+ * Input that cannot be converted. Codecs throw it; the caller of the conversion turns `error` into a response.
+ *
+ * ```ts
+ * try {
+ *   convertRequest(json, { from: 'openai-chat', to: 'anthropic', policy: { strict: true } });
+ * } catch (error) {
+ *   if (!(error instanceof CodecError)) throw error;
+ *   console.error(error.error.code, error.error.param, error.message);
+ * }
+ * ```
+ */
 export class CodecError extends Error {
   override readonly name = 'CodecError';
   readonly error: CanonicalError;

@@ -19,7 +19,7 @@ import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair 
  *
  * ```ts
  * const examiner = new Examiner({ protocol: Object.values(PROTOCOLS) });
- * for await (const chunk of response.body) examiner.push(chunk);
+ * for (const bytes of chunks) examiner.push(bytes);
  * const { score, findings } = examiner.end();
  * ```
  */

@@ -70,7 +70,7 @@ export interface ExchangeOptions extends Omit<ConvertOptions, 'from' | 'to' | 'p
    */
   passRequest?: PassRequest;
   /**
-   * Keeps the whole message of streams and responses (`answer`), or with `usage` only the usage of streams; true by
+   * Keeps the whole message of streams and responses (`canonicalResponse`), or with `usage` only the usage of streams; true by
    * default.
    */
   tap?: boolean | 'usage';
@@ -149,24 +149,24 @@ export class Exchange {
    * The canonical request, if it is one of a conversation. A request that is passed on is decoded when this is first
    * read.
    */
-  get asked(): CanonicalRequest | undefined {
+  get canonicalRequest(): CanonicalRequest | undefined {
     if (this.#mode !== 'converted' && !this.#sideEndpoint) this.#request ??= decodePassedRequest(this.#wire, this.#client);
     return this.#request;
   }
 
   /** The canonical response, if `tap` is set. A response that is passed on is decoded when this is first read. */
-  get answer(): CanonicalResponse | undefined {
+  get canonicalResponse(): CanonicalResponse | undefined {
     if (this.#passed) this.#response ??= decodePassedResponse(this.#passed.body, this.#responseOptions());
     return this.#response ?? this.#stream?.result?.message;
   }
 
   /** The usage of the response, if `tap` is set. */
   get usage(): CanonicalUsage | undefined {
-    return this.#usage ?? this.answer?.usage;
+    return this.#usage ?? this.canonicalResponse?.usage;
   }
 
   /** The response was passed on and only its usage was read: it is plain text without tool calls. */
-  get isGlanced(): boolean {
+  get hasUsageOnly(): boolean {
     return this.#usage !== undefined;
   }
 
@@ -215,8 +215,8 @@ export class Exchange {
   }
 
   /** Converts a stream that the upstream sent in place of a whole response. */
-  collected(status: number, headers: HeaderBag, bytes: Uint8Array): WireReply {
-    const converted = convertStreamToResponse([bytes], { ...this.#responseOptions(this.asked), malformed: 'fail' });
+  responseFromStream(status: number, headers: HeaderBag, bytes: Uint8Array): WireReply {
+    const converted = convertStreamToResponse([bytes], { ...this.#responseOptions(this.canonicalRequest), malformed: 'fail' });
     this.#response = this.#options.tap === false ? undefined : converted.response;
     return this.#reply({ status, headers, body: undefined }, converted);
   }
@@ -248,7 +248,7 @@ export class Exchange {
   stream(watched: StreamObservers = {}): ResponseStream {
     const options = this.#streamOptions(this.#known, watched);
     // Upstreams always send SSE, so a client that expects a JSON array gets it from an encoder.
-    const convert = (): ResponseStream => createStreamConverter(this.#streamOptions(this.asked, watched));
+    const convert = (): ResponseStream => createStreamConverter(this.#streamOptions(this.canonicalRequest, watched));
     this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? passOrConvert(options, convert) : convert();
     return this.#stream;
   }
@@ -373,7 +373,7 @@ export class Exchange {
 
   /** The request as far as a response encoder needs it: passthrough decodes nothing. */
   get #known(): CanonicalRequest | undefined {
-    return this.#mode === 'request_passed' ? this.asked : this.#request;
+    return this.#mode === 'request_passed' ? this.canonicalRequest : this.#request;
   }
 
   /** Looks up the profile by the upstream's model name; the client may use an alias. */

@@ -11,40 +11,49 @@ export interface RequestLimits {
   tools: number;
   messages: number;
   /** Content parts of all messages and the system prompt together, with those inside tool results. */
-  content_parts: number;
+  contentParts: number;
   /** Tool calls of one message. */
-  calls_per_message: number;
-  metadata_keys: number;
-  top_level_keys: number;
+  callsPerMessage: number;
+  metadataKeys: number;
+  topLevelKeys: number;
 }
 
 /** The limits that apply unless a caller sets others. */
 export const REQUEST_LIMITS: Readonly<RequestLimits> = {
   tools: 2_000,
   messages: 10_000,
-  content_parts: 20_000,
-  calls_per_message: MAX_CALLS,
-  metadata_keys: 1_000,
-  top_level_keys: 4_096,
+  contentParts: 20_000,
+  callsPerMessage: MAX_CALLS,
+  metadataKeys: 1_000,
+  topLevelKeys: 4_096,
 };
 
 /**
  * Throws a CodecError (400) that names the field and the limit. Counts each entry once, so that it may run before any
- * conversion.
+ * conversion. `nameLimit`: how the message names a limit, by default as the option `limits` does.
  */
-export function checkRequestLimits(body: unknown, limits: RequestLimits = REQUEST_LIMITS): void {
+export function checkRequestLimits(
+  body: unknown,
+  limits: RequestLimits = REQUEST_LIMITS,
+  nameLimit: (limit: keyof RequestLimits) => string = (limit) => `limits.${limit}`,
+): void {
   if (!isObject(body)) return;
-  if (countKeys(body) > limits.top_level_keys) throw excess('request', countKeys(body), 'keys', limits, 'top_level_keys');
+  const excess: Excess = (param, count, what, limit) =>
+    invalid(param, `${count} ${what}; the limit is ${limits[limit]} (${nameLimit(limit)})`);
+  if (countKeys(body) > limits.topLevelKeys) throw excess('request', countKeys(body), 'keys', 'topLevelKeys');
   for (const name of METADATA) {
     const keys = isObject(body[name]) ? countKeys(body[name]) : 0;
-    if (keys > limits.metadata_keys) throw excess(name, keys, 'keys', limits, 'metadata_keys');
+    if (keys > limits.metadataKeys) throw excess(name, keys, 'keys', 'metadataKeys');
   }
   for (const name of TOOLS) {
     const tools = countTools(listOrEmpty(body[name]));
-    if (tools > limits.tools) throw excess(name, tools, 'entries', limits, 'tools');
+    if (tools > limits.tools) throw excess(name, tools, 'entries', 'tools');
   }
-  for (const name of MESSAGES) checkMessages(name, body, limits);
+  for (const name of MESSAGES) checkMessages(name, body, limits, excess);
 }
+
+/** Builds the error of a field that exceeds a limit. */
+type Excess = (param: string, count: number, what: string, limit: keyof RequestLimits) => CodecError;
 
 const METADATA = ['metadata', 'labels'];
 
@@ -54,11 +63,11 @@ const MESSAGES = ['messages', 'input', 'contents'];
 
 const SYSTEM = ['system', 'systemInstruction', 'system_instruction'];
 
-function checkMessages(name: string, body: JsonObject, limits: RequestLimits): void {
+function checkMessages(name: string, body: JsonObject, limits: RequestLimits, excess: Excess): void {
   const messages = listOrEmpty(body[name]);
   // The `input` of an embeddings request is a list of texts or tokens: its length is the provider's to limit.
   const count = messages.reduce<number>((sum, message) => sum + Number(isObject(message)), 0);
-  if (count > limits.messages) throw excess(name, count, 'entries', limits, 'messages');
+  if (count > limits.messages) throw excess(name, count, 'entries', 'messages');
   let parts = SYSTEM.reduce((sum, field) => sum + countParts(body[field]), 0);
   // OpenAI Responses has no messages around calls, so consecutive calls count as one message.
   let run = 0;
@@ -67,10 +76,9 @@ function checkMessages(name: string, body: JsonObject, limits: RequestLimits): v
     parts += countParts(message);
     run = hasCallType(message) ? run + 1 : 0;
     const calls = Math.max(run, listOrEmpty(message['tool_calls']).length, countCalls(message));
-    if (calls > limits.calls_per_message)
-      throw excess(run > 0 ? name : `${name}[${i}]`, calls, 'tool calls', limits, 'calls_per_message');
+    if (calls > limits.callsPerMessage) throw excess(run > 0 ? name : `${name}[${i}]`, calls, 'tool calls', 'callsPerMessage');
   }
-  if (parts > limits.content_parts) throw excess(name, parts, 'content parts', limits, 'content_parts');
+  if (parts > limits.contentParts) throw excess(name, parts, 'content parts', 'contentParts');
 }
 
 const countTools = (tools: readonly unknown[]): number =>
@@ -102,6 +110,3 @@ const isCall = (part: JsonObject): boolean => hasCallType(part) || isObject(part
 const hasCallType = ({ type }: JsonObject): boolean => typeof type === 'string' && CALL_TYPE.test(type);
 
 const CALL_TYPE = /(?:_call|tool_use)$/;
-
-const excess = (param: string, count: number, what: string, limits: RequestLimits, limit: keyof RequestLimits): CodecError =>
-  invalid(param, `${count} ${what}; the limit is ${limits[limit]} (limits.${limit})`);

@@ -21,7 +21,7 @@ import { streamThrough } from './convert-stream.ts';
  *
  * ```ts
  * const base_url = 'https://api.groq.com/openai/v1';
- * const provider = { id: 'groq', protocol: 'openai-chat', base_url, api_key } as const;
+ * const provider = { id: 'groq', protocol: 'openai-chat', base_url, api_key: 'gsk_…' } as const;
  * export default { fetch: createFetchHandler({ resolve: (model) => ({ provider, model }) }) };
  * ```
  */
@@ -115,7 +115,7 @@ async function convertWhole(
   if (!reply.ok) return exchange.error({ status: reply.status, headers, body: parseJson(text) ?? text });
   const body = tryParse(text);
   if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(buildTooDeepError('the response is'));
-  if (body === undefined) return exchange.collected(reply.status, headers, new TextEncoder().encode(text));
+  if (body === undefined) return exchange.responseFromStream(reply.status, headers, new TextEncoder().encode(text));
   return exchange.response({ status: reply.status, headers, body });
 }
 
@@ -190,6 +190,6 @@ async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: numbe
 const tooLongError = (maxBytes: number, what: 'request' | 'answer'): CodecError =>
   new CodecError({
     code: what === 'request' ? 'PAYLOAD_TOO_LARGE' : 'UPSTREAM_ERROR',
-    message: `the body of the ${what} has more than ${maxBytes} bytes`,
+    message: `the ${what} body has more than ${maxBytes} bytes`,
     http_status: what === 'request' ? 413 : 502,
   });

@@ -14,7 +14,13 @@ import { openaiResponses } from './openai-responses/index.ts';
 // The registry has two tables, because a bundler cannot drop a part of a table: with readers and codecs in one,
 // `accumulate` alone would load every encoder. Both are closed over the ids of `canonical/protocol.ts`.
 
-/** Every protocol, for reading streams. */
+/**
+ * Every protocol, for reading streams.
+ *
+ * ```ts
+ * const { text } = await accumulate(response, { protocol: PROTOCOLS.gemini });
+ * ```
+ */
 export const PROTOCOLS: Readonly<Record<ProtocolId, Protocol>> = {
   'openai-chat': openaiChat,
   'anthropic-messages': anthropicMessages,
@@ -60,7 +66,14 @@ export type ProtocolName = ProtocolId | keyof typeof PROTOCOL_ALIASES;
 /** A protocol by name, or as its codec. */
 export type CodecName = ProtocolName | Codec;
 
-/** The protocol with that id or alias, or undefined. */
+/**
+ * The protocol with that id or alias, or undefined.
+ *
+ * ```ts
+ * const protocol = findProtocol('anthropic');
+ * protocol?.id; // 'anthropic-messages'
+ * ```
+ */
 export function findProtocol(name: string): Protocol | undefined {
   return find(PROTOCOLS, name);
 }

@@ -8,7 +8,14 @@ import { SSE_RULES } from './sse.ts';
 
 export type { Rule, Severity } from './rule.ts';
 
-/** Every departure from the standards that a decoder or the doctor can report. Plain data, without dependencies. */
+/**
+ * Every departure from the standards that a decoder or the doctor can report. Plain data, without dependencies.
+ *
+ * ```ts
+ * const { diagnostics } = await accumulate(response);
+ * for (const { rule, count } of diagnostics) console.warn(count, RULES[rule].title);
+ * ```
+ */
 export const RULES: Record<RuleId, Rule> = {
   ...SSE_RULES,
   ...OPENAI_CHAT_RULES,

@@ -26,6 +26,12 @@ import { JsonCutter, opensJson } from './json-array.ts';
  * with its report: a last event without its blank line is kept when its data is complete; `error: {json}` and an
  * `event: error` without data are error frames; JSON outside SSE (a whole body, NDJSON, Gemini's array) becomes `bare`
  * frames. Never throws.
+ *
+ * ```ts
+ * const decoder = createSseDecoder();
+ * for (const bytes of chunks) for (const { event, data } of decoder.push(bytes)) console.log(event, data);
+ * for (const { event, data } of decoder.end()) console.log(event, data);
+ * ```
  */
 export function createSseDecoder(options: SseDecoderOptions = {}): SseDecoder {
   return new FrameReader(options);

@@ -17,7 +17,13 @@ export interface SseFrame {
   failure?: CanonicalError;
 }
 
-/** Encodes a frame as text. */
+/**
+ * Encodes a frame as text.
+ *
+ * ```ts
+ * encodeSse({ event: 'ping', data: '{}' }); // 'event: ping\ndata: {}\n\n'
+ * ```
+ */
 export function encodeSse(frame: SseFrame, { lineEnd = '\n' }: SseEncoderOptions = {}): string {
   if (frame.bare) return frame.data + lineEnd;
   let head = '';

@@ -71,13 +71,13 @@ describe('an exchange that passes an answer on', () => {
 
   test('knows what it used, and reads it when it is asked for', () => {
     const exchange = passed(answer({}), true);
-    expect(exchange.isGlanced).toBe(true);
+    expect(exchange.hasUsageOnly).toBe(true);
     expect(exchange.usage).toMatchObject({ input_tokens: 1, output_tokens: 2 });
-    expect(exchange.answer?.content).toEqual([{ type: 'text', text: 'hi' }]);
+    expect(exchange.canonicalResponse?.content).toEqual([{ type: 'text', text: 'hi' }]);
   });
 
   test('keeps nothing when nobody taps it', () => {
-    const { usage, answer: read, isGlanced } = passed(answer({}), false);
-    expect({ usage, read, isGlanced }).toEqual({ usage: undefined, read: undefined, isGlanced: false });
+    const { usage, canonicalResponse, hasUsageOnly } = passed(answer({}), false);
+    expect({ usage, canonicalResponse, hasUsageOnly }).toEqual({ hasUsageOnly: false });
   });
 });

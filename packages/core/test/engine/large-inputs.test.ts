@@ -247,7 +247,7 @@ describe('130,000 top-level keys', () => {
     const init = { method: 'POST', body: JSON.stringify(body) };
     const response = await handler(new Request('https://gate.example/v1/chat/completions', init));
     expect(response.status).toBe(400);
-    expect(await response.text()).toContain('request: 130003 keys; the limit is 4096 (limits.top_level_keys)');
+    expect(await response.text()).toContain('request: 130003 keys; the limit is 4096 (limits.topLevelKeys)');
   });
 });
 

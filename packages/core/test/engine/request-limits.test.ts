@@ -5,10 +5,10 @@ import { CodecError, createFetchHandler, type ProtocolId, type RequestLimits } f
 const LIMITS: RequestLimits = {
   tools: 3,
   messages: 3,
-  content_parts: 3,
-  calls_per_message: 3,
-  metadata_keys: 3,
-  top_level_keys: 8,
+  contentParts: 3,
+  callsPerMessage: 3,
+  metadataKeys: 3,
+  topLevelKeys: 8,
 };
 
 const list = <T>(n: number, item: T): T[] => Array.from({ length: n }, () => item);
@@ -88,7 +88,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'openai-chat',
     what: 'content parts of two messages',
-    limit: 'content_parts',
+    limit: 'contentParts',
     field: 'messages',
     unit: 'content parts',
     body: (n) => ({
@@ -101,7 +101,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'anthropic-messages',
     what: 'content parts of a tool result',
-    limit: 'content_parts',
+    limit: 'contentParts',
     field: 'messages',
     unit: 'content parts',
     body: (n) => ({
@@ -111,7 +111,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'anthropic-messages',
     what: 'content parts of the system prompt',
-    limit: 'content_parts',
+    limit: 'contentParts',
     field: 'messages',
     unit: 'content parts',
     body: (n) => ({ system: list(n, text) }),
@@ -119,7 +119,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'openai-responses',
     what: 'content parts of a function output',
-    limit: 'content_parts',
+    limit: 'contentParts',
     field: 'input',
     unit: 'content parts',
     body: (n) => ({
@@ -129,7 +129,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'gemini',
     what: 'content parts',
-    limit: 'content_parts',
+    limit: 'contentParts',
     field: 'contents',
     unit: 'content parts',
     body: (n) => ({ contents: [{ role: 'user', parts: list(n, { text: 'hi' }) }] }),
@@ -137,7 +137,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'openai-chat',
     what: 'tool calls of a message',
-    limit: 'calls_per_message',
+    limit: 'callsPerMessage',
     field: 'messages[1]',
     unit: 'tool calls',
     body: (n) => ({ messages: [user, { role: 'assistant', tool_calls: list(n, call) }] }),
@@ -145,7 +145,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'anthropic-messages',
     what: 'tool calls of a message',
-    limit: 'calls_per_message',
+    limit: 'callsPerMessage',
     field: 'messages[1]',
     unit: 'tool calls',
     body: (n) => ({
@@ -155,7 +155,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'openai-responses',
     what: 'calls that follow each other',
-    limit: 'calls_per_message',
+    limit: 'callsPerMessage',
     field: 'input',
     unit: 'tool calls',
     body: (n) => ({ input: list(n, { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }) }),
@@ -163,7 +163,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'gemini',
     what: 'tool calls of a message',
-    limit: 'calls_per_message',
+    limit: 'callsPerMessage',
     field: 'contents[0]',
     unit: 'tool calls',
     body: (n) => ({ contents: [{ role: 'model', parts: list(n, { functionCall: { name: 'f', args: {} } }) }] }),
@@ -171,7 +171,7 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'openai-chat',
     what: 'keys of metadata',
-    limit: 'metadata_keys',
+    limit: 'metadataKeys',
     field: 'metadata',
     unit: 'keys',
     body: (n) => ({ metadata: keys(n) }),
@@ -179,12 +179,12 @@ const ROWS: readonly Row[] = [
   {
     protocol: 'gemini',
     what: 'keys of labels',
-    limit: 'metadata_keys',
+    limit: 'metadataKeys',
     field: 'labels',
     unit: 'keys',
     body: (n) => ({ labels: keys(n) }),
   },
-  { protocol: 'openai-chat', what: 'top-level keys', limit: 'top_level_keys', field: 'request', unit: 'keys', body: keys },
+  { protocol: 'openai-chat', what: 'top-level keys', limit: 'topLevelKeys', field: 'request', unit: 'keys', body: keys },
 ];
 
 /** Only the limit of the row is small: a list of calls is a list of parts, too. */

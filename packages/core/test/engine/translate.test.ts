@@ -39,7 +39,7 @@ describe('an exchange', () => {
     expect(JSON.stringify(headers)).not.toContain('of the client');
     expect(body).toMatchObject({ model: 'gpt-5', stream: true, stream_options: { include_usage: true } });
     expect(exchange.notes).toMatchObject([{ code: 'DROPPED', path: '/top_k' }]);
-    expect(exchange.asked).toMatchObject({ model: 'claude' });
+    expect(exchange.canonicalRequest).toMatchObject({ model: 'claude' });
   });
 
   test('answers the client in its own', () => {
@@ -47,7 +47,7 @@ describe('an exchange', () => {
     exchange.request(claude());
     const reply = exchange.response({ status: 200, headers: {}, body: COMPLETION });
     expect(reply.body).toMatchObject({ type: 'message', model: 'claude', content: [{ type: 'text', text: 'hello' }] });
-    expect(exchange.answer?.usage).toMatchObject({ input_tokens: 1, output_tokens: 2 });
+    expect(exchange.canonicalResponse?.usage).toMatchObject({ input_tokens: 1, output_tokens: 2 });
   });
 
   test('errors: of the upstream, of ours, and in a stream that has begun', () => {
@@ -71,8 +71,8 @@ describe('an exchange', () => {
     const body = `data: ${JSON.stringify({ ...COMPLETION, object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
     expect(textOf([...stream.push(bytes(body)), ...stream.end()])).toContain('event: message_stop');
     expect(seen.at(-1)).toBe('message_stop');
-    expect(exchange.answer?.content).toEqual([{ type: 'text', text: 'hello' }]);
-    expect(exchange.collected(200, {}, bytes(body)).body).toMatchObject({ content: [{ text: 'hello' }] });
+    expect(exchange.canonicalResponse?.content).toEqual([{ type: 'text', text: 'hello' }]);
+    expect(exchange.responseFromStream(200, {}, bytes(body)).body).toMatchObject({ content: [{ text: 'hello' }] });
   });
 
   test('a Gemini client that did not ask for SSE gets a list', () => {
@@ -146,7 +146,7 @@ describe('passing through', () => {
     expect(exchange.request(request).body).toEqual({ ...(request.body as object), model: 'gpt-upstream' });
     const reply = { status: 200, headers: { 'x-a': 'b' }, body: COMPLETION };
     expect(exchange.response(reply)).toBe(reply);
-    expect(exchange.answer).toMatchObject({ content: [{ text: 'hello' }] });
+    expect(exchange.canonicalResponse).toMatchObject({ content: [{ text: 'hello' }] });
     const error = { status: 400, headers: {}, body: { odd: 1 } };
     expect(exchange.error(error)).toBe(error);
   });
@@ -175,7 +175,7 @@ describe('passing through', () => {
       );
       expect([...stream.push(odd)]).toEqual([odd]);
       expect([...stream.end()]).toEqual([]);
-      expect(exchange.answer?.content).toEqual(content);
+      expect(exchange.canonicalResponse?.content).toEqual(content);
       expect(exchange.usage?.output_tokens).toBe(used);
     }
   });

@@ -85,25 +85,25 @@ export const LIMITS = {
   contentParts: {
     name: 'content_parts',
     kind: 'count',
-    preset: REQUEST_LIMITS.content_parts,
+    preset: REQUEST_LIMITS.contentParts,
     about: 'Content parts of a request in all messages and tool results; more get 400.',
   },
   callsPerMessage: {
     name: 'calls_per_message',
     kind: 'count',
-    preset: REQUEST_LIMITS.calls_per_message,
+    preset: REQUEST_LIMITS.callsPerMessage,
     about: 'Tool calls of one message of a request; more get 400.',
   },
   metadataKeys: {
     name: 'metadata_keys',
     kind: 'count',
-    preset: REQUEST_LIMITS.metadata_keys,
+    preset: REQUEST_LIMITS.metadataKeys,
     about: 'Keys of `metadata` (Gemini: `labels`); more get 400.',
   },
   topLevelKeys: {
     name: 'top_level_keys',
     kind: 'count',
-    preset: REQUEST_LIMITS.top_level_keys,
+    preset: REQUEST_LIMITS.topLevelKeys,
     about: 'Top-level keys of a request body; more get 400.',
   },
   headersReadMs: {

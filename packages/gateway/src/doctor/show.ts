@@ -1,7 +1,6 @@
 /** Prints checkups and rules for people. */
 
-import { type Finding, RULES, type RuleId, type Severity } from '@sluice/core';
-import type { Breakage } from '@sluice/core/internal';
+import { type Breakage, type Finding, RULES, type RuleId, type Severity } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
 import { findAdvice } from '../terminal/io.ts';
 import { type Colors, formatBytes, wrapText } from '../terminal/text.ts';

@@ -26,7 +26,7 @@ export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
     const response = isStream(reply.body) ? convertStreamed(reply, attempt) : convertWhole(reply, attempt);
     const { exchange, limits } = attempt;
     // A response whose usage was peeked is text only, so no limit applies.
-    const answer = exchange.isGlanced ? undefined : exchange.answer;
+    const answer = exchange.hasUsageOnly ? undefined : exchange.canonicalResponse;
     const excess = answer && findExcess(answer, reply.body.length, limits, name);
     return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: response };
   } catch (error) {
@@ -36,7 +36,7 @@ export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
 }
 
 const convertStreamed = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
-  exchange.collected(status, headers, body);
+  exchange.responseFromStream(status, headers, body);
 
 function convertWhole(received: WholeReply, { exchange, candidate, onStrange }: Attempt): Reply {
   const { status, headers } = received;

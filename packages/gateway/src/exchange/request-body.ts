@@ -147,14 +147,8 @@ const createRatioError = (ratio: number) =>
 /** Parses the JSON of a request and checks the limits of its lists and objects. */
 export function parseRequest(bytes: Uint8Array, limits: Limits): ParsedBody {
   const parsed = parseBody(bytes, limits.requestDepth);
-  checkRequestLimits(parsed.body, {
-    tools: limits.tools,
-    messages: limits.messages,
-    content_parts: limits.contentParts,
-    calls_per_message: limits.callsPerMessage,
-    metadata_keys: limits.metadataKeys,
-    top_level_keys: limits.topLevelKeys,
-  });
+  // The message names the option as the configuration file has it.
+  checkRequestLimits(parsed.body, limits, (limit) => `limits.${limit.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`);
   return parsed;
 }
 
