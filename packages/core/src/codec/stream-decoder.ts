@@ -179,7 +179,7 @@ export interface PayloadMachine extends Repeatable, Foreseeable {
 }
 
 /** A decoder that knows the outcome of a message before the stream confirms it by its end. */
-export interface Foreseeable {
+interface Foreseeable {
   /** What was read of the outcome so far. Absent: the protocol has it in its last event. */
   readonly outcome?: StreamOutcome | undefined;
 }

@@ -20,6 +20,60 @@ import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../json
 import type { Diagnostic } from '../rules/index.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
 
+/** Reads a stream of any protocol to its end. Apart from `StreamAccumulator`, so that `accumulate` is small. */
+export class StreamReader {
+  protected readonly events: EventReader;
+  protected readonly message: MessageAccumulator = new MessageAccumulator();
+  #utf8: TextEncoder | undefined;
+
+  constructor(options: StreamAccumulatorOptions) {
+    this.events = new EventReader(options);
+  }
+
+  /** A limit was exceeded: the rest of the body is ignored, so reading on is of no use. */
+  get hasFailed(): boolean {
+    return this.events.hasFailed;
+  }
+
+  /**
+   * Adds a piece of the body (bytes or text, split anywhere), or a payload that is parsed already: a chunk or event of
+   * an SDK's stream, or a whole response. Throws a TypeError for anything else.
+   */
+  push(input: StreamElement): void {
+    for (const event of this.#read(input)) this.message.push(event);
+  }
+
+  #read(input: StreamElement): CanonicalStreamEvent[] {
+    if (input instanceof Uint8Array) return this.events.push(input);
+    if (typeof input === 'string') {
+      this.#utf8 ??= new TextEncoder();
+      return this.events.push(this.#utf8.encode(input));
+    }
+    if (isObject(input)) return this.events.pushPayload(input);
+    throw new TypeError(`push(input): expected bytes, text or a parsed chunk; got ${describeInput(input)}`);
+  }
+
+  /** The stream has ended: the whole message. */
+  finish(): AccumulatedMessage {
+    for (const event of this.events.end()) this.message.push(event);
+    return this.describe(this.message.finish());
+  }
+
+  /** The source broke off: the message has everything read so far, and the reason as its error. */
+  fail(reason: string | CanonicalError): AccumulatedMessage {
+    const error =
+      typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
+    for (const event of this.events.end()) this.message.push(event);
+    this.message.push({ type: 'error', error });
+    return { ...this.describe(this.message.finish()), complete: false };
+  }
+
+  protected describe(result: StreamResult): AccumulatedMessage {
+    const { protocol, diagnostics, notes, completion } = this.events;
+    return describeMessage(protocol ?? null, result, { diagnostics, notes, completion });
+  }
+}
+
 /**
  * Accumulates a stream of any protocol into a whole message, without I/O. Everything can be read at any time.
  *
@@ -29,46 +83,15 @@ import { EventReader, type EventReaderOptions } from './reader.ts';
  * const { text, tool_calls, diagnostics } = accumulator.finish();
  * ```
  */
-export class StreamAccumulator {
-  readonly #events: EventReader;
-  readonly #message = new MessageAccumulator();
-  #utf8: TextEncoder | undefined;
-
-  constructor(options: StreamAccumulatorOptions) {
-    this.#events = new EventReader(options);
-  }
-
-  /** A limit was exceeded: the rest of the body is ignored, so reading on is of no use. */
-  get hasFailed(): boolean {
-    return this.#events.hasFailed;
-  }
-
-  /**
-   * Adds a piece of the body (bytes or text, split anywhere), or a payload that is parsed already: a chunk or event of
-   * an SDK's stream, or a whole response. Throws a TypeError for anything else.
-   */
-  push(input: StreamElement): void {
-    for (const event of this.#read(input)) this.#message.push(event);
-  }
-
-  #read(input: StreamElement): CanonicalStreamEvent[] {
-    if (input instanceof Uint8Array) return this.#events.push(input);
-    if (typeof input === 'string') {
-      this.#utf8 ??= new TextEncoder();
-      return this.#events.push(this.#utf8.encode(input));
-    }
-    if (isObject(input)) return this.#events.pushPayload(input);
-    throw new TypeError(`push(input): expected bytes, text or a parsed chunk; got ${describeInput(input)}`);
-  }
-
+export class StreamAccumulator extends StreamReader {
   /** The text so far. */
   get text(): string {
-    return joinTexts(this.#message.content).text;
+    return joinTexts(this.message.content).text;
   }
 
   /** The reasoning so far. */
   get reasoning(): string {
-    return joinTexts(this.#message.content).reasoning;
+    return joinTexts(this.message.content).reasoning;
   }
 
   /**
@@ -76,53 +99,37 @@ export class StreamAccumulator {
    * content or the end follows it: until then Google may answer it itself.
    */
   get toolCalls(): LiveToolCall[] {
-    const content = this.#message.content;
-    const calls = listCalls(this.#events.protocol ?? null, { content, stop_reason: this.#stopReason });
+    const { content } = this.message;
+    const calls = listCalls(this.events.protocol ?? null, { content, stop_reason: this.#stopReason });
     const invalid = new Set(findInvalid(calls, content));
     return calls.map((call, i) => (invalid.has(i) ? { ...call, invalid: true } : call));
   }
 
   /** The usage, in the canonical form; null until the stream reports it. */
   get usage(): CanonicalUsage | null {
-    return toUsage(this.#message.usage ?? this.#events.outcome?.usage);
+    return toUsage(this.#usage);
   }
 
   /** Why the model stopped; null while it has not. */
   get finishReason(): FinishReason | null {
-    const { content, error } = this.#message;
+    const { content, error } = this.message;
     return readFinish({ content, stop_reason: this.#stopReason }, error);
-  }
-
-  get #stopReason(): StopReason | null {
-    return this.#message.stopReason ?? this.#events.outcome?.stop_reason ?? null;
   }
 
   /** The message as far as it is known. Later input does not change it. */
   snapshot(): AccumulatedMessage {
-    const { usage } = this.#message.usage ? this.#message : (this.#events.outcome ?? {});
-    const { message, ...result } = this.#message.finish();
+    const { message, ...result } = this.message.finish();
+    const usage = this.#usage;
     const known = { ...message, stop_reason: this.#stopReason, ...(usage && { usage }) };
-    return copyJson(this.#describe({ ...result, message: known }));
+    return copyJson(this.describe({ ...result, message: known }));
   }
 
-  /** The stream has ended: the whole message. */
-  finish(): AccumulatedMessage {
-    for (const event of this.#events.end()) this.#message.push(event);
-    return this.#describe(this.#message.finish());
+  get #stopReason(): StopReason | null {
+    return this.message.stopReason ?? this.events.outcome?.stop_reason ?? null;
   }
 
-  /** The source broke off: the message has everything read so far, and the reason as its error. */
-  fail(reason: string | CanonicalError): AccumulatedMessage {
-    const error =
-      typeof reason === 'string' ? ownError('stream_error', 'UPSTREAM_ERROR', `reading the stream failed: ${reason}`) : reason;
-    for (const event of this.#events.end()) this.#message.push(event);
-    this.#message.push({ type: 'error', error });
-    return { ...this.#describe(this.#message.finish()), complete: false };
-  }
-
-  #describe(result: StreamResult): AccumulatedMessage {
-    const { protocol, diagnostics, notes, completion } = this.#events;
-    return describeMessage(protocol ?? null, result, { diagnostics, notes, completion });
+  get #usage(): CanonicalUsage | undefined {
+    return this.message.usage ?? this.events.outcome?.usage;
   }
 }
 

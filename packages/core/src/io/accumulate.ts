@@ -3,7 +3,7 @@
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import { type CanonicalError, ownError } from '../canonical/notes.ts';
 import { addReplyFacts, describeTextBody } from '../codec/errors.ts';
-import { type AccumulatedMessage, StreamAccumulator, type StreamElement } from '../engine/message.ts';
+import { type AccumulatedMessage, type StreamElement, StreamReader } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import type { Diagnostic } from '../rules/index.ts';
 import { type CheckedSource, checkSource, readElements, SourceError, type StreamSource } from './source.ts';
@@ -21,21 +21,21 @@ import { type CheckedSource, checkSource, readElements, SourceError, type Stream
 export async function accumulate(source: StreamSource, options: ReadOptions): Promise<AccumulatedMessage> {
   const { signal, ...readerOptions } = options;
   const checked = checkSource(source, ACCUMULATE);
-  const accumulator = new StreamAccumulator(readerOptions);
+  const reader = new StreamReader(readerOptions);
   if (isHttpError(checked)) {
     const error = await readHttpError(checked, options, ACCUMULATE);
-    return addStatus(accumulator.fail(error), error);
+    return addStatus(reader.fail(error), error);
   }
   try {
     for await (const element of readElements(checked.body, { signal, call: ACCUMULATE })) {
-      accumulator.push(element);
-      if (accumulator.hasFailed) break;
+      reader.push(element);
+      if (reader.hasFailed) break;
     }
   } catch (error) {
     if (isCallers(error, signal)) throw error;
-    return accumulator.fail(describeFailure(error));
+    return reader.fail(describeFailure(error));
   }
-  return accumulator.finish();
+  return reader.finish();
 }
 
 const ACCUMULATE = 'accumulate(source)';
