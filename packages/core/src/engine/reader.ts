@@ -121,6 +121,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     if (this.#state !== 'reading') return out;
     this.#frames.forget();
     this.#hasPayloads = true;
+    this.#sniffer.recordPayload(payload);
     // What parsed the payload may have no limit of its own.
     const isDeep = isDeeperThan(payload, MAX_JSON_DEPTH);
     this.#accept(isDeep ? { data: '', failure: TOO_DEEP_PAYLOAD } : { data: '', payload }, out);
@@ -251,6 +252,7 @@ class ProtocolSniffer {
   /** Frames that arrived before the protocol was known. */
   readonly waiting: SseFrame[] = [];
   readonly #head = new ByteBuffer();
+  #fields: string | undefined;
 
   constructor(protocol: Protocol | readonly Protocol[]) {
     this.candidates = 'id' in protocol ? [protocol] : protocol;
@@ -259,6 +261,14 @@ class ProtocolSniffer {
   /** Records the beginning of the body for `explain`. */
   record(chunk: Uint8Array): void {
     if (!this.hasPayload) this.#head.append(chunk, 0, Math.min(chunk.length, HEAD_BYTES - this.#head.length));
+  }
+
+  /** Records the fields of the first payload that was pushed as an object, for `explain`. */
+  recordPayload(payload: JsonObject): void {
+    this.#fields ??= Object.keys(payload)
+      .slice(0, 3)
+      .map((name) => quote(name))
+      .join(', ');
   }
 
   /** The protocol that recognises the frame. The frame is kept in `waiting` either way. */
@@ -278,9 +288,10 @@ class ProtocolSniffer {
     const text = decodeUtf8(head);
     const isSse = looksLikeSse(text);
     if (!isEmpty || (isSse && !this.hasPayload)) return error;
-    if (head.length === 0) return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
+    if (head.length === 0 && this.#fields === undefined)
+      return ownError('empty_stream', 'UPSTREAM_ERROR', 'the body is empty: 0 bytes');
     const expected = this.candidates.map(({ id }) => id).join(', ');
-    const found = isSse ? `an event stream of another kind (${describeEvents(text)})` : describeBody(head, text);
+    const found = head.length === 0 ? `objects of another kind (${this.#fields})` : describeHead(head, text, isSse);
     const own = ownError('not_a_stream', 'UPSTREAM_ERROR', `expected a response stream (${expected}), found ${found}`);
     return { ...own, details: { ...error.details, ...own.details } };
   }
@@ -290,6 +301,10 @@ class ProtocolSniffer {
 const MAX_UNRECOGNISED = 256;
 
 const HEAD_BYTES = 1024;
+
+/** Describes the beginning of a body that no protocol recognises. */
+const describeHead = (head: Uint8Array, text: string, isSse: boolean): string =>
+  isSse ? `an event stream of another kind (${describeEvents(text)})` : describeBody(head, text);
 
 /**
  * Describes the beginning of a body that is neither empty nor an event stream, for an error message. `head` decodes to

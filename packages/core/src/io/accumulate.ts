@@ -122,7 +122,7 @@ const isHttpError = (checked: CheckedSource): checked is Required<CheckedSource>
   checked.response !== undefined && !checked.response.ok;
 
 /** Error bodies have some kilobytes; more of one is not read. */
-const MAX_ERROR_BYTES = 1024 * 1024;
+const MAX_ERROR_LENGTH = 1024 * 1024;
 
 /** Reads an HTTP error: the error in the body, or the status where the body has none. */
 async function readHttpError(
@@ -147,13 +147,11 @@ async function readHttpError(
 async function readHead({ body }: CheckedSource, signal: AbortSignal | undefined, call: string): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
-  let length = 0;
   try {
     for await (const element of readElements(body, { signal, call })) {
-      if (!(element instanceof Uint8Array)) continue;
-      text += decoder.decode(element, { stream: true });
-      length += element.length;
-      if (length > MAX_ERROR_BYTES) break;
+      if (typeof element === 'string') text += element;
+      else if (element instanceof Uint8Array) text += decoder.decode(element, { stream: true });
+      if (text.length > MAX_ERROR_LENGTH) break;
     }
   } catch (error) {
     if (isCallers(error, signal)) throw error;

@@ -120,6 +120,14 @@ describe('parsed payloads', () => {
     expect({ text, complete, diagnostics, chunks }).toEqual({ text: 'Hi', complete: true, diagnostics: [], chunks: CHUNKS });
   });
 
+  test('objects of another protocol are named in the error', async () => {
+    const { error } = await accumulate([{ type: 'message_start', message: {} }], { protocol: 'openai-chat' });
+    expect(error).toMatchObject({
+      code: 'not_a_stream',
+      message: 'expected a response stream (openai-chat), found objects of something else ("type", "message")',
+    });
+  });
+
   test('bytes and parsed chunks may alternate', async () => {
     const text = `data: ${JSON.stringify(CHUNKS[0])}\n\n`;
     const one = new TextEncoder().encode(text);
