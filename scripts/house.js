@@ -98,7 +98,7 @@ function show(found) {
 }
 
 function chunkWalk(core) {
-  const converter = core.streamConverter({ from: 'openai-chat', to: 'anthropic-messages' });
+  const converter = core.createStreamConverter({ from: 'openai-chat', to: 'anthropic-messages' });
   const chunk = (delta) =>
     Buffer.from(
       `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta }] })}\n\n`,
