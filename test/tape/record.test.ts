@@ -73,6 +73,19 @@ test('an exchange is a folder that says everything', async () => {
   expect(statSync(folder).mode & 0o077).toBe(0);
 });
 
+test('an exchange is reported once, as saved, when its listener throws', async () => {
+  upstream.play([...STREAM, { send: LAST_CHUNK }]);
+  recording = await startRecorder(upstream.url, undefined, () => {
+    throw new Error('the listener failed');
+  });
+  expect(await (await ask(recording.url)).text()).toBe(BODY);
+  await recording.nth(1);
+  await recording.close();
+  expect(recording.saved.map(({ name, failure }) => ({ name, failure }))).toEqual([
+    { name: '0001-chat-gpt-5', failure: undefined },
+  ]);
+});
+
 test('a file name that is not ASCII goes through to the byte', async () => {
   const disposition = Buffer.from('attachment; filename="Übersicht 報告.pdf"').toString('latin1');
   const head = `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-disposition: ${disposition}\r\n\r\nhello`;

@@ -30,13 +30,16 @@ export interface Recording {
   close(): Promise<void>;
 }
 
-export async function startRecorder(upstream: string, maxBytes?: number): Promise<Recording> {
+export async function startRecorder(upstream: string, maxBytes?: number, onSaved?: () => void): Promise<Recording> {
   const folder = temporaryFolder();
   const saved: Saved[] = [];
   const recorder = new Recorder({
     upstream: new URL(upstream),
     writer: await TapeWriter.open(folder),
-    onExchange: (one) => saved.push(one),
+    onExchange: (one) => {
+      saved.push(one);
+      onSaved?.();
+    },
     ...(maxBytes !== undefined && { maxBytes }),
   });
   const url = await recorder.listen(0);

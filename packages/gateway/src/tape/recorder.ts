@@ -76,10 +76,14 @@ export class Recorder {
 
   async #save(draft: Draft, ms: number): Promise<void> {
     const { writer, onExchange } = this.#options;
+    const saved = await writer.save(draft).then(
+      (name): Saved => ({ draft, name, failure: undefined, ms }),
+      (failure: unknown): Saved => ({ draft, name: undefined, failure, ms }),
+    );
     try {
-      onExchange({ draft, name: await writer.save(draft), failure: undefined, ms });
-    } catch (failure) {
-      onExchange({ draft, name: undefined, failure, ms });
+      onExchange(saved);
+    } catch {
+      // The listener only reports: its failure concerns neither the client nor the tape.
     }
   }
 }
