@@ -240,10 +240,8 @@ export class Conversation {
   }
 
   #buildResult(status: number, error?: CanonicalError): Result {
-    const { id, attempts, notes, tried, provider, upstream, model } = this.#progress();
     const usage = this.#exchange?.usage;
-    const ending = findEnding(error);
-    return { id, attempts, notes, tried, provider, upstream, model, status, ending, error, usage, series: this.#finishSeries() };
+    return { ...this.#progress(), status, ending: findEnding(error), error, usage, series: this.#finishSeries() };
   }
 
   #progress(): Progress {
@@ -254,6 +252,7 @@ export class Conversation {
       // Side endpoints do not report notes.
       notes: (this.#endpoint.kind === 'chat' && this.#exchange?.notes) || [],
       tried: this.#loop.tried,
+      requested: this.#target.model,
       provider: provider?.id,
       upstream: provider?.protocol,
       model,

@@ -24,6 +24,8 @@ export interface Progress {
   id: string;
   attempts: number;
   notes: readonly Note[];
+  /** The model as the client named it: an alias, or `provider/model`. */
+  requested?: string | undefined;
   provider?: string | undefined;
   model?: string | undefined;
   /** The protocol of the upstream that responded. */

@@ -11,6 +11,7 @@ import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import { endBeforeRequest, parseRequest, readBody } from '../exchange/request-body.ts';
 import { type Directory, findEnding, INTERNAL, type Services } from '../exchange/types.ts';
 import { refusal } from '../http/refusal.ts';
+import { REQUEST_MESSAGE } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { admit } from './admit.ts';
 import { describeModel, listModels } from './models.ts';
@@ -144,8 +145,13 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
 /** Records a finished exchange in the metrics and the log. */
 function record(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
   countResult(incoming, result, seconds, metrics);
-  if (log.isLevelEnabled('info')) log.info(buildLogFields(incoming, result, seconds), 'answered');
+  const level = chooseLevel(result);
+  if (log.isLevelEnabled(level)) log[level](buildLogFields(incoming, result, seconds), REQUEST_MESSAGE);
 }
+
+/** A stream that fails after its head has status 200 and an error. */
+const chooseLevel = ({ status, error }: Result): 'error' | 'warn' | 'info' =>
+  status >= 500 ? 'error' : status >= 400 || error ? 'warn' : 'info';
 
 function countResult({ route }: Incoming, result: Result, seconds: number, metrics: Metrics): void {
   const { status, provider = '', model = '', upstream = '', notes, usage } = result;
@@ -159,7 +165,7 @@ function countResult({ route }: Incoming, result: Result, seconds: number, metri
 }
 
 function buildLogFields({ id, request, route }: Incoming, result: Result, seconds: number): object {
-  const { status, ending, error, provider, model, attempts, notes, tried = [], usage } = result;
+  const { status, ending, error, provider, requested, model, upstream, attempts, notes, tried = [], usage } = result;
   return {
     request_id: id,
     method: request.method,
@@ -167,7 +173,8 @@ function buildLogFields({ id, request, route }: Incoming, result: Result, second
     path: route.path.split('?', 1)[0],
     status,
     ending,
-    ...(provider && { provider, model, attempts }),
+    ...(requested && { requested }),
+    ...(provider && { client_protocol: route.client.id, upstream_protocol: upstream, provider, model, attempts }),
     ...(tried.length > 0 && { tried }),
     ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(buildChange) }),
     ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),

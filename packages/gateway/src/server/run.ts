@@ -21,14 +21,14 @@ import { createDirectory } from './directory.ts';
 import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
-export async function run({ config, folder, env, listen, log: level, watch = {} }: RunOptions): Promise<Running> {
+export async function run({ config, folder, env, listen, log: level, formatLog, watch = {} }: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
   const file = config ?? findConfig(folder);
   const options: ResolveOptions = { env, secrets, listen };
   const live = file === undefined ? undefined : await openLive(file, { ...options, ...watch });
   const first = live?.config.current ?? resolveConfig(createDefaultSource(), options);
   const redact = createRedact(secrets);
-  const log = createLog(level ?? first.log.level, redact);
+  const log = createLog(level ?? first.log.level, redact, undefined, formatLog);
   const demo = new DemoTransport();
   let directory = createDirectory(first, demo);
   live?.onState(
@@ -72,6 +72,8 @@ export interface RunOptions {
   listen: { host?: string; port?: number };
   /** The log level; overrides the configuration. */
   log?: LogLevel;
+  /** Rewrites the JSON lines of the log, for a terminal. */
+  formatLog?: (line: string) => string;
   /** Delays before a changed file is read, for tests. */
   watch?: WatchDelays;
 }
