@@ -1,4 +1,5 @@
 import type { Command, OptionTable } from '../../packages/gateway/src/cli/command.ts';
+import { LINES, type LineShape } from './json-lines.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 
@@ -9,15 +10,26 @@ function optionRows(options: OptionTable): string[] {
   });
 }
 
+function jsonRows(shapes: readonly LineShape[]): string[] {
+  return shapes.flatMap(({ when, keys }) => [
+    '',
+    `With \`--json\`, ${when.replace(/^with (--\w+)/, 'and `$1`')}:`,
+    '',
+    '| key | |',
+    '|---|---|',
+    ...Object.entries(keys).map(([key, what]) => `| \`${key}\` | ${cell(what)} |`),
+  ]);
+}
+
 function section(name: string, { summary, usage, about, options, examples }: Command): string[] {
   const rows = optionRows(options);
   return [
     '',
     `## sluice ${name}`,
-    `${cell(summary)[0]?.toUpperCase() ?? ''}${cell(summary).slice(1)}.`,
+    `${cell(summary)}.`,
     '',
     '```sh',
-    ...`sluice ${usage}`.split('\n').map((line) => line.trim()),
+    ...usage.map((line) => `sluice ${line}`),
     '```',
     '',
     cell(about),
@@ -26,17 +38,36 @@ function section(name: string, { summary, usage, about, options, examples }: Com
     '```sh',
     ...examples.flatMap(({ line, what }) => [`# ${what}`, line]),
     '```',
+    ...jsonRows(LINES[name] ?? []),
   ];
 }
 
-/** Every command, from what its help is made of. */
+const INTRODUCTION = `Results go to stdout, everything else to stderr. Without a command, the gateway starts. \`sluice help COMMAND\` prints the options and examples of a command; \`sluice --version\` (\`-V\`) prints the version.
+
+**Inputs.** Commands that read responses take the same inputs: files (SSE, NDJSON, a JSON array or a whole JSON body), folders (every file below them; files that are not responses are skipped and counted on stderr), tapes of [\`sluice record\`](tapes.md) (the response of each exchange), and \`-\` for standard input, which is also read when no input is given. The protocol is detected from the bytes; \`--protocol\` overrides it. One bad input does not stop the others.
+
+**Exit codes.** The worst one over all inputs counts.
+
+| code | |
+|---|---|
+| 0 | success |
+| 1 | a finding, a difference, or a failure of an input that was read: it is not a response, failed, ended early, or lost something under \`--strict\` |
+| 2 | wrong usage, or an input that cannot be read |
+| 3 | \`doctor --url\` only: nothing is wrong, but a probe was inconclusive |
+
+**JSON.** With \`--json\`, stdout has one JSON object per line and nothing else; messages and errors stay on stderr. Every key below is always present, unless it ends in \`?\`. Keys may be added, but are not removed or renamed within a major version.
+
+**Terminals.** \`NO_COLOR\` and \`FORCE_COLOR\` are honoured. Help is wrapped at 80 columns or the width of the terminal. Long work shows progress when stderr is a terminal. A reader that closes the pipe, such as \`head\`, is not an error.
+
+**Completion.** \`sluice completion bash|zsh|fish\` prints a script that completes commands, options, protocols, clients and files.`;
+
+/** Every command, from what its help is made of, and the keys of its JSON lines. */
 export function renderCli(commands: Readonly<Record<string, Command>>): string {
   return `${[
     '<!-- Written by a test: npm run docs -->',
     '# The command line',
     '',
-    'Results go to stdout, everything else to stderr. For people on a terminal, for programs with `--json`: one JSON value a line. `-` is standard input. `NO_COLOR` and `FORCE_COLOR` are honoured; long work shows progress when stderr is a terminal.',
-    'Exit codes: 0 done, 1 the job failed for at least one input, 2 wrong usage. Without a command, the gateway starts. `sluice COMMAND --help` says what stands here.',
+    INTRODUCTION,
     '',
     ...Object.entries(commands).map(([name, { summary }]) => `- [\`${name}\`](#sluice-${name}): ${cell(summary)}`),
     ...Object.entries(commands).flatMap(([name, command]) => section(name, command)),

@@ -1,6 +1,6 @@
 import { RULES } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { jsonLines, run, systemError } from '../../packages/gateway/test/fake-io.ts';
+import { jsonLines, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
 import { anthropic, chat, chatCall, chatError, cutChat, gemini, responses } from '../../packages/gateway/test/streams.ts';
 
 const noIndex = chatCall('{}').replaceAll('"index":0,"id"', '"id"');
@@ -61,16 +61,16 @@ describe('sluice doctor FILE', () => {
     expect((await run(['doctor', 'a.sse'], { ...world, env: { NO_COLOR: '1' } })).stdout).toBe(plain(stdout));
   });
 
-  test.each([
-    ['a file that is not there', {}, /not found|no such file/i],
+  test.each<[string, World['files'] & object, RegExp, number?]>([
+    ['a file that is not there', {}, /not found|no such file/i, 2],
     ['an error in the stream', { 'a.sse': chatError('slow down') }, /slow down/],
     ['a stream that was cut', { 'a.sse': cutChat('he') }, /chat\/ended-early/],
     ['an empty body', { 'a.sse': '' }, /sse\/empty-stream/],
     ['a page of a proxy', { 'a.sse': '<html><body>Bad gateway</body></html>' }, /sse\/not-a-stream/],
-  ])('%s is a failure', async (_, files, words) => {
+  ])('%s is a failure', async (_, files, words, expected = 1) => {
     const { stdout, stderr, code } = await run(['doctor', 'a.sse'], { files });
     expect(stdout + stderr).toMatch(words);
-    expect(code).toBe(1);
+    expect(code).toBe(expected);
   });
 
   test('one bad input does not stop the others', async () => {
@@ -80,7 +80,7 @@ describe('sluice doctor FILE', () => {
       ['a.sse', 100],
     ]);
     expect(outcome.stderr).toMatch(/^sluice: gone: /);
-    expect(outcome.code).toBe(1);
+    expect(outcome.code).toBe(2);
   });
 
   test('says what several come to: a departure counts once', async () => {
@@ -165,14 +165,14 @@ describe('sluice doctor rules', () => {
 });
 
 test.each([
-  [['--json', '--html', 'a'], 'choose one of --json and --html'],
-  [['--model', 'm', 'a'], 'go with --url'],
-  [['--url', 'http://127.0.0.1:1/v1'], '--model is missing'],
-  [['--url', 'ftp://a', '--model', 'm'], 'is no URL'],
-  [['--url', 'http://u:secret@a/v1', '--model', 'm'], 'carries a user or a password'],
-  [['--url', 'http://a/v1?key=secret', '--model', 'm'], 'leave the query'],
-  [['--url', 'http://a/v1', '--model', 'm', '--key-env', 'NOPE'], 'the variable NOPE is not set'],
-  [['--url', 'http://a/v1', '--model', 'm', 'file'], 'not both'],
+  [['--json', '--html', 'a'], '--json and --html exclude each other'],
+  [['--model', 'm', 'a'], 'require --url'],
+  [['--url', 'http://127.0.0.1:1/v1'], '--model is required'],
+  [['--url', 'ftp://a', '--model', 'm'], 'must start with http:// or https://'],
+  [['--url', 'http://u:secret@a/v1', '--model', 'm'], 'must not contain a user or password'],
+  [['--url', 'http://a/v1?key=secret', '--model', 'm'], 'must not have a query'],
+  [['--url', 'http://a/v1', '--model', 'm', '--key-env', 'NOPE'], 'the environment variable NOPE is not set'],
+  [['--url', 'http://a/v1', '--model', 'm', 'file'], 'exclude each other'],
   [['--protocol', 'opnai', 'a'], 'did you mean "openai"?'],
 ])('wrong usage: %s', async (argv, words) => {
   const { stderr, code } = await run(['doctor', ...argv]);

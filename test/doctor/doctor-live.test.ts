@@ -110,7 +110,7 @@ describe('sluice doctor --url', () => {
 
   test('a server that nobody reaches', async () => {
     const outcome = await visit(['--url', 'http://127.0.0.1:1', '--protocol', 'openai'], goodChat);
-    expect(outcome.stdout).toMatch(/no answer/);
+    expect(outcome.stdout).toMatch(/no response/);
     expect(outcome.stdout).toMatch(/ECONNREFUSED/);
     expect(outcome.code).toBe(1);
   });
@@ -167,7 +167,7 @@ describe('what no probe shows is not known', () => {
 
   test('a server that shows everything is clean', async () => {
     const outcome = await visit(argv(), bestChat);
-    expect(outcome.stdout).toContain('overall   100 of 100 · no departure from the standard');
+    expect(outcome.stdout).toContain('overall   100 of 100 · no violations');
     expect(outcome.stdout).toContain('7 of 7 probes');
     expect(outcome.stdout).not.toContain('not known');
     expect(outcome.code).toBe(0);
@@ -353,6 +353,6 @@ describe('--profile', () => {
 
   test('says what it wrote', async () => {
     const { stderr } = await profileOf(goodChat);
-    expect(stderr).toContain('p.json: nothing that differs was learned');
+    expect(stderr).toContain('p.json: nothing was learned that differs from the defaults');
   });
 });

@@ -84,7 +84,7 @@ describe('sluice repair', () => {
     expect(await run(['repair', 'a.sse'], { files: { 'a.sse': body } })).toMatchObject({
       code: 0,
       stdout: body,
-      stderr: 'a.sse: conforms: passed on as it is\n',
+      stderr: 'a.sse: conforms: unchanged\n',
     });
   });
 
@@ -114,7 +114,7 @@ describe('sluice repair', () => {
 
   test('a file that is not there', async () => {
     const { code, stdout, stderr } = await run(['repair', 'gone'], {});
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^sluice: gone: ENOENT/);
   });
 
@@ -124,7 +124,7 @@ describe('sluice repair', () => {
   });
 
   test.each([
-    [['a', 'b'], 'one stream at a time'],
+    [['a', 'b'], '2 streams cannot share stdout'],
     [['--protocol', 'gemni', 'a'], 'did you mean "gemini"?'],
   ])('wrong usage: %s', async (argv, words) => {
     const { code, stderr } = await run(['repair', ...argv]);

@@ -107,7 +107,7 @@ const ROWS: Row[] = [
     name: 'files that are gone, empty, or no answer, and one bad file stops no other',
     argv: ['gone', 'empty', 'request', 'a'],
     world: { files: { empty: '', request: REQUEST, a: streams.chat('hi') } },
-    code: 1,
+    code: 2,
     lines: [
       { file: 'gone', protocol: null, properties: [], error: { code: 'ENOENT' } },
       { file: 'empty', error: { code: 'empty_stream' } },
@@ -125,8 +125,22 @@ const ROWS: Row[] = [
     },
     code: 0,
     lines: [{ file: 'dir/a', protocol: 'gemini' }],
+    stderr: 'sluice: 2 files skipped: not a response\n',
   },
-  { name: 'a folder without an answer', argv: ['dir'], world: { folders: { dir: [] } }, code: 1, lines: [] },
+  {
+    name: 'an empty folder',
+    argv: ['dir'],
+    world: { folders: { dir: [] } },
+    code: 2,
+    lines: [{ error: { code: 'empty_folder' } }],
+  },
+  {
+    name: 'a folder without a response',
+    argv: ['dir'],
+    world: { folders: { dir: ['dir/b'] }, files: { 'dir/b': REQUEST } },
+    code: 1,
+    lines: [],
+  },
 ];
 
 describe('sluice prove --json', () => {
@@ -134,18 +148,18 @@ describe('sluice prove --json', () => {
     const outcome = await run(['prove', '--json', ...argv], world);
     expect(jsonLines(outcome)).toMatchObject(lines);
     expect(outcome.code).toBe(code);
-    expect(outcome.stderr).toContain(stderr);
-    if (code === 0) expect(outcome.stderr).toBe('');
+    if (code === 0) expect(outcome.stderr).toBe(stderr);
+    else expect(outcome.stderr).toContain(stderr);
   });
 });
 
 test('for people: a line an input, and all together', async () => {
   const world = { files: { a: streams.chat('hi'), 'b\u001b': streams.gemini('x') }, folders: { dir: ['b\u001b', 'request'] } };
   const { code, stdout } = await run(['prove', 'a', 'dir', 'gone'], { ...world, files: { ...world.files, request: REQUEST } });
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(stdout).toMatch(/^✓ a {2}openai-chat, \d+ checks\n✓ b\\u001b {2}gemini, \d+ checks\n✗ gone {2}ENOENT: no such file/);
   expect(stdout).toMatch(/\nproperties\n {2}split in two +\d+\n/);
-  expect(stdout).toMatch(/\n2 answers, [\d,]+ checks: all hold\n1 file skipped: no answer of a model\n$/);
+  expect(stdout).toMatch(/\n2 responses, [\d,]+ checks: all hold\n$/);
 });
 
 test('a protocol that nobody knows is wrong usage', async () => {

@@ -113,17 +113,17 @@ describe('lists', () => {
 });
 
 test.each<[string, readonly string[], string]>([
-  ['no tape', ['replay'], 'name the tape'],
-  ['two tapes', ['replay', 'a', 'b'], 'one tape at a time'],
+  ['no tape', ['replay'], 'name a tape'],
+  ['two tapes', ['replay', 'a', 'b'], 'only one tape can be replayed'],
   ['a tape that is not there', ['replay', '/nowhere'], 'sluice record'],
   ['a fault that is none', ['replay', '--fault', 'chat/id-blank', 'TAPE'], 'did you mean "chat/ids-blank"'],
   ['a speed that is none', ['replay', '--speed', '0', 'TAPE'], 'above 0'],
   ['a port that is none', ['replay', '--port', '99999', 'TAPE'], 'up to 65535'],
-  ['no upstream', ['record'], '--upstream is missing'],
+  ['no upstream', ['record'], '--upstream is required'],
   ['an upstream that is none', ['record', '--upstream', 'api.openai.com'], 'must be a URL'],
-  ['a key in the upstream', ['record', '--upstream', 'https://user:sk-1@api.openai.com'], 'must not hold a key'],
+  ['a key in the upstream', ['record', '--upstream', 'https://user:sk-1@api.openai.com'], 'must not contain a key'],
   ['a tape in the wrong place', ['record', 'tapes', '--upstream', 'http://127.0.0.1:1'], '--out'],
-  ['a folder that cannot be', ['record', '--upstream', 'http://127.0.0.1:1', '--out', '/dev/null/x'], 'cannot be made'],
+  ['a folder that cannot be', ['record', '--upstream', 'http://127.0.0.1:1', '--out', '/dev/null/x'], 'cannot be created'],
 ])('wrong usage: %s', async (_, argv, message) => {
   const outcome = await run(argv.map((word) => (word === 'TAPE' ? tape() : word)));
   expect(outcome.code).toBe(2);

@@ -1,6 +1,6 @@
 import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { jsonLines, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
+import { jsonLines, run, type World } from '../../packages/gateway/test/fake-io.ts';
 import { MUTATIONS, PLAIN_FRAMING, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { buildCase, writeReport } from '../../packages/lab/src/shrink/report.ts';
 import { assemble, createTest } from '../../packages/lab/src/shrink/shows.ts';
@@ -244,19 +244,25 @@ describe('the command', () => {
   });
 
   test.each<[string, readonly string[], World, number, string]>([
-    ['no rule', ['a.sse'], world, 2, '--until is missing'],
+    ['no rule', ['a.sse'], world, 2, '--until is required'],
     ['a rule that is none', ['--until', 'chat/tool-index-mising', 'a.sse'], world, 2, 'did you mean "chat/tool-index-missing"'],
-    ['a rule that is not met', ['--until', 'sse/missing-done', 'a.sse'], world, 1, 'Met there: chat/tool-index-missing'],
-    ['a command that fails', ['--until', 'false', 'a.sse'], { ...world, program: () => 1 }, 1, 'exits with 0'],
+    ['a rule that is not met', ['--until', 'sse/missing-done', 'a.sse'], world, 1, 'Rules it shows: chat/tool-index-missing'],
+    [
+      'a command that fails',
+      ['--until', 'false', 'a.sse'],
+      { ...world, program: () => 1 },
+      1,
+      'the command does not exit with 0 for a.sse',
+    ],
     ['no file', ['--until', 'sse/missing-done', 'b.sse'], world, 2, 'no such file'],
     [
       'a folder that is no tape',
       ['--until', 'sse/missing-done', '/nowhere'],
-      { files: { '/nowhere': systemError('EISDIR') } },
+      { folders: { '/nowhere': ['/nowhere/exchange.json'] } },
       2,
       'no such tape',
     ],
-    ['two files', ['--until', 'sse/missing-done', 'a', 'b'], world, 2, 'one input at a time'],
+    ['two files', ['--until', 'sse/missing-done', 'a', 'b'], world, 2, 'only one input can be shrunk'],
     ['a time that is none', ['--until', 'sse/missing-done', '--seconds', '-1', 'a.sse'], world, 2, 'seconds'],
     ['nothing', ['--until', 'sse/missing-done'], { terminals: ['stdin'] }, 2, 'no input'],
   ])('%s', async (_, argv, where, code, message) => {

@@ -127,7 +127,7 @@ describe('assemble, human-readable output', () => {
 
   test('on a terminal a failure is reported once', async () => {
     const { code, stdout, stderr } = await run(['assemble', 'gone'], TERMINAL);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(stdout).toContain('ENOENT: no such file');
     expect(stderr).toBe('');
   });

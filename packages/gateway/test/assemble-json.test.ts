@@ -77,7 +77,7 @@ const ROWS: Row[] = [
   {
     name: 'a missing file',
     world: {},
-    code: 1,
+    code: 2,
     lines: [
       {
         file: 'a',
@@ -94,34 +94,34 @@ const ROWS: Row[] = [
     name: 'a missing file of a known protocol',
     argv: ['--protocol', 'gemini', 'a'],
     world: {},
-    code: 1,
+    code: 2,
     lines: [{ file: 'a', protocol: 'gemini', error: { code: 'ENOENT' }, message: { error: { code: 'NOT_FOUND' } } }],
   },
   {
     name: 'a directory',
     world: { files: { a: systemError('EISDIR') } },
-    code: 1,
+    code: 2,
     lines: [{ error: { code: 'EISDIR', canonical: 'INVALID_INPUT' } }],
     stderr: ['name the files in it'],
   },
   {
     name: 'no permission',
     world: { files: { a: systemError('EACCES') } },
-    code: 1,
+    code: 2,
     lines: [{ error: { code: 'EACCES', canonical: 'PERMISSION' } }],
     stderr: ['permission denied'],
   },
   {
     name: 'an error without a known code',
     world: { files: { a: systemError('ESTALE') } },
-    code: 1,
+    code: 2,
     lines: [{ error: { code: 'ESTALE', canonical: 'INTERNAL', message: expect.stringContaining('ESTALE: made up') } }],
   },
   {
     name: 'a URL',
     argv: ['https://x.test/v1'],
     world: {},
-    code: 1,
+    code: 2,
     lines: [{ file: 'https://x.test/v1', error: { code: 'ENOENT', message: expect.stringContaining('curl -N') } }],
   },
   {
@@ -165,7 +165,7 @@ const ROWS: Row[] = [
   {
     name: 'a read error in the middle',
     world: { files: { a: brokenOff } },
-    code: 1,
+    code: 2,
     lines: [{ text: 'so far', complete: false, error: { code: 'EIO' } }],
   },
   {
@@ -178,7 +178,7 @@ const ROWS: Row[] = [
     name: 'one bad among good ones',
     argv: ['a', 'gone', 'cut', 'b'],
     world: { files: { a: streams.chat('1'), cut: streams.cutChat('2'), b: streams.chat('3') } },
-    code: 1,
+    code: 2,
     lines: [
       { file: 'a', text: '1', ...GOOD },
       { file: 'gone', error: { code: 'ENOENT' } },

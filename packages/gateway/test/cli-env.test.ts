@@ -76,8 +76,8 @@ describe('sluice env', () => {
   });
 
   test.each([
-    [['env'], 'say which client: curl, claude, codex'],
-    [['env', 'claude', '--file'], '"claude" needs no file'],
+    [['env'], 'name a client: curl, claude, codex'],
+    [['env', 'claude', '--file'], '"claude" has no settings file'],
     [['env', 'cluade'], 'unknown client "cluade"; did you mean "claude"?'],
     [['env', 'toString'], 'unknown client "toString"'],
     [['env', 'claude', '--url', 'file:///etc'], '--url must be an address'],

@@ -99,7 +99,7 @@ describe('sluice run', () => {
       },
     });
     expect(code).toBe(200);
-    expect(stderr).toContain(`a gateway for this run listens on ${url.slice(0, -3)}`);
+    expect(stderr).toContain(`started a gateway for this run on ${url.slice(0, -3)}`);
     await expect(fetch(url)).rejects.toThrow();
   });
 
@@ -226,7 +226,7 @@ auth: { keys: ['\${KEY_E}'] }
     const { code, stderr } = await run(['run', 'claude', '--url', gateway.url]);
     expect(code).toBe(127);
     expect(stderr).toBe(
-      'sluice: there is no program "claude"; Claude Code is installed with: npm install -g @anthropic-ai/claude-code\n',
+      'sluice: no program "claude" was found; install Claude Code with: npm install -g @anthropic-ai/claude-code\n',
     );
   });
 
@@ -238,9 +238,9 @@ auth: { keys: ['\${KEY_E}'] }
   });
 
   test.each([
-    [['run'], 'say which client'],
-    [['run', 'openai'], 'say which program to start: sluice run openai -- PROGRAM'],
-    [['run', 'ai-sdk', '--', 'x'], '"sluice env ai-sdk" shows how'],
+    [['run'], 'name a client'],
+    [['run', 'openai'], 'name the program to start: sluice run openai -- PROGRAM'],
+    [['run', 'ai-sdk', '--', 'x'], '"sluice env ai-sdk" prints how'],
     [['run', 'claude', '-p', 'hi'], 'unknown option "-p"'],
     [['run', 'claude', '--config', '/gone.yaml'], '/gone.yaml cannot be read: ENOENT'],
     [['run', 'claude', '--url', NOWHERE, '--config', '/gone.yaml'], 'use one of them'],
@@ -288,7 +288,7 @@ describe.skipIf(!isBuilt)('the built command', () => {
       text += String(chunk);
       if (text.includes('Stop: Ctrl-C')) break;
     }
-    for (const piece of ['listens on', 'the built-in demo model answers', 'curl -N', 'claude', 'codex', 'gemini'])
+    for (const piece of ['listens on', 'the built-in demo model responds', 'curl -N', 'claude', 'codex', 'gemini'])
       expect(text).toContain(piece);
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);

@@ -1,5 +1,5 @@
 import { main } from '../src/cli/main.ts';
-import type { CliIo, Input, Output, OutputFile, Program } from '../src/terminal/io.ts';
+import { type CliIo, createNodeIo, type Input, type Output, type OutputFile, type Program } from '../src/terminal/io.ts';
 
 type Source = string | Uint8Array | Error | (() => AsyncIterable<Uint8Array>);
 
@@ -16,6 +16,8 @@ export interface World {
   /** What happens to every write to stdout. */
   stdoutError?: Error;
   size?: number;
+  /** Paths that are not listed are those of the machine. */
+  hasDisk?: true;
   /** What the process has worked so far, in milliseconds. */
   cpuTime?: () => number;
   /** Told everything that is written to stdout and stderr, as it is written. */
@@ -29,6 +31,8 @@ export interface World {
 export interface Outcome {
   code: number;
   stdout: string;
+  /** The same as bytes, which need not be UTF-8. */
+  bytes: Buffer;
   stderr: string;
   /** What was written to files, by their paths. */
   files: Record<string, string>;
@@ -47,8 +51,12 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
     stderr,
     stdin: { isTTY: isTTY('stdin'), open: () => open(world.stdin ?? '') },
     env: world.env ?? {},
-    openFile: async (path) => ({ ...open(world.files?.[path] ?? systemError('ENOENT')), size: world.size }),
-    listFolder: async (path) => world.folders?.[path],
+    openFile: async (path) => {
+      const source = world.files?.[path];
+      if (source === undefined && world.hasDisk) return createNodeIo().openFile(path);
+      return { ...open(source ?? systemError('ENOENT')), size: world.size };
+    },
+    listFolder: async (path) => world.folders?.[path] ?? (world.hasDisk && createNodeIo().listFolder(path)) ?? undefined,
     makeDirectory: async () => undefined,
     createFile: async (path) => createFile(path, files, world.createErrors?.[path]),
     inTemporaryFolder: (use) => use('/own'),
@@ -59,7 +67,8 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
     now: () => (clock += 60),
     cpuTime: world.cpuTime ?? (() => (clock += 60)),
   };
-  return { code: await main(argv, io), stdout: stdout.text, stderr: stderr.text, files };
+  const code = await main(argv, io);
+  return { code, stdout: stdout.text, bytes: Buffer.concat(stdout.bytes), stderr: stderr.text, files };
 }
 
 export const jsonLines = ({ stdout }: Outcome): Record<string, unknown>[] =>
@@ -71,7 +80,7 @@ export const jsonLines = ({ stdout }: Outcome): Record<string, unknown>[] =>
 class Recorder implements Output {
   readonly isTTY: boolean;
   readonly columns: number | undefined;
-  text = '';
+  readonly bytes: Buffer[] = [];
   readonly #error: Error | undefined;
   readonly #onText: World['onText'];
 
@@ -82,10 +91,14 @@ class Recorder implements Output {
     this.#onText = onText;
   }
 
-  async write(text: string): Promise<void> {
+  async write(data: string | Uint8Array): Promise<void> {
     if (this.#error) throw this.#error;
-    this.text += text;
-    this.#onText?.(text);
+    this.bytes.push(Buffer.from(data));
+    this.#onText?.(Buffer.from(data).toString());
+  }
+
+  get text(): string {
+    return Buffer.concat(this.bytes).toString();
   }
 }
 

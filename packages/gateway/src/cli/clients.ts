@@ -1,7 +1,7 @@
 /** The table of clients, and how each is pointed at the gateway: variables, arguments, settings files or code. */
 
 import { didYouMean, oneLine } from '@sluice/lab/text';
-import { UsageError } from './command.ts';
+import { UsageError } from '../terminal/errors.ts';
 
 /** A client, and how it is set up to use the gateway. */
 export interface Client {
@@ -49,10 +49,10 @@ export const DEMO_MODEL = 'demo/hello';
 /** Finds a client by its id. Throws a usage error for an unknown one. */
 export function chooseClient(name: string | undefined): { id: string; client: Client } {
   const list = Object.keys(CLIENTS).join(', ');
-  if (name === undefined) throw new UsageError(`say which client: ${list}`);
+  if (name === undefined) throw new UsageError(`name a client: ${list}`);
   const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
   if (client) return { id: name, client };
-  throw new UsageError(`unknown client "${oneLine(name)}"${didYouMean(name, Object.keys(CLIENTS))}\nKnown are: ${list}`);
+  throw new UsageError(`unknown client "${oneLine(name)}"${didYouMean(name, Object.keys(CLIENTS))}\nKnown clients: ${list}`);
 }
 
 /** The model to set up: the given one, or the demo model for clients that need one. */
@@ -72,21 +72,6 @@ export function chooseUrl(text: string = DEFAULT_URL): string {
   return url.origin + url.pathname.replace(/\/+(v1(beta)?)?\/*$/, '');
 }
 
-/** Options of the commands that set up a client. */
-export const TARGET_OPTIONS = {
-  url: { type: 'string', value: 'URL', summary: `where the gateway is (${DEFAULT_URL})` },
-  model: {
-    type: 'string',
-    value: 'M',
-    summary: `the model to ask for; the client's own when left out, ${DEMO_MODEL} where it has none`,
-  },
-  key: {
-    type: 'string',
-    value: 'K',
-    summary: 'the key that the gateway wants (SLUICE_KEY of the environment; "any" where it wants none)',
-  },
-} as const;
-
 /** A line to paste into a shell that starts the client once. */
 export function formatPasteLine(client: Client, target: Target): string {
   if (client.snippet) return client.snippet(target);
@@ -95,13 +80,14 @@ export function formatPasteLine(client: Client, target: Target): string {
   return [...listAssignments(client, target), ...command, ...note].join(' ');
 }
 
-/** Lines to paste for a lasting setup: shell exports or code, with the content of settings files as comments. */
-export function setupLines(client: Client, target: Target): string[] {
-  const { file, snippet, note, unset = [] } = client;
+/** Lines for a shell to evaluate, or code, with the content of settings files as comments. */
+export function setupLines(client: Client, target: Target, shell: Shell): string[] {
+  const { env, file, snippet, note, unset = [] } = client;
+  const { set, remove } = SHELLS[shell];
   if (snippet) return [snippet(target)];
   return [
-    ...(unset.length > 0 ? [`unset ${unset.join(' ')}`] : []),
-    ...listAssignments(client, target).map((line) => `export ${line}`),
+    ...(unset.length > 0 ? remove(unset) : []),
+    ...Object.entries(env?.(target) ?? {}).map(([name, value]) => set(name, value)),
     ...(file
       ? [
           `# ${file.home}:`,
@@ -121,6 +107,36 @@ const listAssignments = ({ env }: Client, target: Target): string[] =>
 /** Quotes a value for a POSIX shell where necessary. */
 export const quoteForShell = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** How a shell sets and removes variables. */
+interface ShellSyntax {
+  set(name: string, value: string): string;
+  remove(names: readonly string[]): string[];
+}
+
+const POSIX: ShellSyntax = {
+  set: (name, value) => `export ${name}=${quoteForShell(value)}`,
+  remove: (names) => [`unset ${names.join(' ')}`],
+};
+
+/** The shells that `sluice env` writes lines for. All of them start comments with "#". */
+export const SHELLS = {
+  bash: POSIX,
+  zsh: POSIX,
+  fish: {
+    // In single quotes, fish knows the escapes of the quote and of the backslash only.
+    set: (name, value) => `set -gx ${name} '${value.replace(/['\\]/g, '\\$&')}'`,
+    remove: (names) => [`set -e ${names.join(' ')}`],
+  },
+  powershell: {
+    // PowerShell takes typographic quotes for quotes, too, and each is doubled.
+    set: (name, value) => `$env:${name} = '${value.replace(/['\u2018-\u201b]/g, '$&$&')}'`,
+    remove: (names) => names.map((name) => `Remove-Item Env:${name} -ErrorAction SilentlyContinue`),
+  },
+} as const satisfies Record<string, ShellSyntax>;
+
+/** A shell that `sluice env` writes lines for. */
+export type Shell = keyof typeof SHELLS;
 
 const chooseModelName = ({ model = DEMO_MODEL }: Target): string => model;
 

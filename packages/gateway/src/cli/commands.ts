@@ -1,29 +1,454 @@
-import type { Command } from './command.ts';
-import { assemble } from './commands/assemble.ts';
-import { convert } from './commands/convert.ts';
-import { diff } from './commands/diff.ts';
-import { doctor } from './commands/doctor.ts';
-import { env } from './commands/env.ts';
-import { prove } from './commands/prove.ts';
-import { record } from './commands/record.ts';
-import { repair } from './commands/repair.ts';
-import { replay } from './commands/replay.ts';
-import { run } from './commands/run.ts';
-import { serve } from './commands/serve.ts';
-import { shrink } from './commands/shrink.ts';
+/** The table of commands. Running one loads its modules only; help, completion and docs/cli.md need this file alone. */
+
+import type { PROTOCOL_ALIASES, ProtocolId } from '@sluice/core';
+import type { Command, OptionTable } from './command.ts';
+
+/** Infers the options of a row, and checks that the module of the command accepts them. */
+const defineCommand = <const O extends OptionTable>(command: Command<O>): Command<O> => command;
+
+/** Ids of the protocols. The core has them too, but loads 150 modules. */
+const PROTOCOL_IDS = Object.keys({
+  'openai-chat': true,
+  'anthropic-messages': true,
+  'openai-responses': true,
+  gemini: true,
+} satisfies Record<ProtocolId, true>);
+
+const ALIASES = Object.keys({ openai: true, anthropic: true, responses: true } satisfies Record<
+  keyof typeof PROTOCOL_ALIASES,
+  true
+>);
+
+/** Every name that an option for a protocol accepts. */
+const PROTOCOL_NAMES: readonly string[] = [...PROTOCOL_IDS, ...ALIASES];
+
+const PROTOCOL_LIST = PROTOCOL_IDS.join(', ');
+
+const PROTOCOL_OPTION = {
+  type: 'string',
+  value: 'P',
+  summary: `protocol of the inputs (${PROTOCOL_LIST}); detected from the bytes by default`,
+  values: PROTOCOL_NAMES,
+} as const;
+
+const JSON_OPTION = {
+  type: 'boolean',
+  summary: 'print one JSON object per line on stdout; everything else goes to stderr',
+} as const;
+
+const CONFIG_OPTION = {
+  type: 'string',
+  value: 'FILE',
+  summary: 'configuration file; by default sluice.yaml in this folder, or else the environment alone',
+  values: 'files',
+} as const;
+
+/** Options of the commands that set up a client. */
+const TARGET_OPTIONS = {
+  url: { type: 'string', value: 'URL', summary: 'address of the gateway (http://127.0.0.1:4141)' },
+  model: {
+    type: 'string',
+    value: 'M',
+    summary: 'model to use; by default the one of the client, or demo/hello if it has none',
+  },
+  key: { type: 'string', value: 'K', summary: 'key for the gateway (by default SLUICE_KEY, or "any")' },
+} as const;
+
+/** How every command that reads streams names its inputs. */
+const INPUTS_ABOUT =
+  'A FILE is a recorded response body (SSE, NDJSON, a JSON array or a whole JSON body), a folder, a tape of "sluice record", or "-" for standard input, which is also read when no FILE is given. Other files in a folder are skipped. One bad input does not stop the others.';
 
 /** All commands by name, in the order of the help. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  assemble,
-  convert,
-  doctor,
-  repair,
-  prove,
-  serve,
-  run,
-  env,
-  record,
-  replay,
-  shrink,
-  diff,
+  serve: defineCommand({
+    summary: 'Start the gateway: any client, any provider, on one port',
+    usage: ['serve [--config FILE] [--host H] [--port N] [--json]'],
+    about:
+      'Serves clients of all four protocols and forwards to the configured providers. Providers whose keys are in the environment work without a file; without any key, a built-in demo model responds. Reloads the configuration when its file changes, or on SIGHUP. SIGTERM and SIGINT let running streams finish; a second one stops at once. If stdin or stdout is a terminal at start, SIGHUP stops the gateway like SIGTERM. The log goes to stderr: one line per request on a terminal, JSON otherwise.',
+    options: {
+      config: CONFIG_OPTION,
+      host: { type: 'string', value: 'H', summary: 'address to listen on (127.0.0.1); any other requires client keys' },
+      port: { type: 'string', value: 'N', summary: 'port to listen on (4141)' },
+      json: {
+        type: 'boolean',
+        summary: 'print the address and the providers as one JSON object on stdout; the log on stderr is JSON, too',
+      },
+    },
+    words: 'nothing',
+    examples: [
+      { line: 'sluice serve', what: 'Use the keys in the environment, or the demo model' },
+      { line: 'sluice serve --config sluice.yaml --port 8080', what: 'Use a configuration file' },
+    ],
+    load: () => import('./commands/serve.ts'),
+  }),
+  run: defineCommand({
+    summary: 'Start a client that uses the gateway, for this run only',
+    usage: ['run CLIENT [--url URL | --config FILE] [--model M] [--key K] [--pass-env NAMES] [-- ARGUMENTS…]'],
+    about:
+      'Starts CLIENT so that it uses the gateway, and passes on what follows "--". Without --url, uses the gateway at the default address if one is running, and otherwise starts one on a free port that ends with the client. For a library, what follows "--" is the program to start. Signals go to the client, and its exit code is returned (127: no such program). A client with a settings file gets a temporary one. The client inherits the environment without keys: variables with keys of known providers (docs/config.md lists them), SLUICE_KEYS, SLUICE_KEY, and those that api_key, headers and auth.keys of the configuration refer to are removed. --pass-env keeps the named ones.',
+    options: {
+      ...TARGET_OPTIONS,
+      config: { ...CONFIG_OPTION, summary: 'configuration of the gateway that is started for this run' },
+      'pass-env': {
+        type: 'string',
+        value: 'NAMES',
+        summary: 'variables with keys to pass on nevertheless, separated by commas',
+      },
+    },
+    words: 'clients',
+    examples: [
+      { line: 'sluice run claude', what: 'Claude Code with any model of the gateway' },
+      { line: 'sluice run codex --model anthropic/claude-sonnet-5 -- exec "say hello"', what: 'Codex with a Claude model' },
+      { line: 'sluice run openai -- node program.js', what: 'A program that uses an OpenAI SDK' },
+    ],
+    load: () => import('./commands/run.ts'),
+  }),
+  env: defineCommand({
+    summary: 'Print the environment variables or settings that point a client at the gateway',
+    usage: ['env CLIENT [--shell SHELL] [--url URL] [--model M] [--key K] [--file] [--json]'],
+    about:
+      'Prints lines for a shell to evaluate, with the content of settings files as comments (--file prints that content alone); for a library without variables, a few lines of code. Changes nothing. "sluice run CLIENT" does the same for one run.',
+    options: {
+      shell: {
+        type: 'string',
+        value: 'SHELL',
+        summary: 'bash, zsh, fish or powershell; by default the one in $SHELL, or else bash',
+        values: ['bash', 'zsh', 'fish', 'powershell'],
+      },
+      ...TARGET_OPTIONS,
+      file: { type: 'boolean', summary: 'print the content of the settings file only' },
+      json: { ...JSON_OPTION, summary: 'print one JSON object on stdout' },
+    },
+    words: 'clients',
+    examples: [
+      { line: 'eval "$(sluice env claude)"', what: 'Point Claude Code of this shell at the gateway' },
+      { line: 'sluice env claude --shell fish | source', what: 'The same in fish' },
+      { line: 'sluice env claude --shell powershell | Out-String | Invoke-Expression', what: 'The same in PowerShell' },
+      { line: 'sluice env codex --model anthropic/claude-sonnet-5', what: 'Variables, and lines for config.toml' },
+      { line: 'sluice env pi --model openai/gpt-5 --file > ~/.pi/agent/models.json', what: 'A whole settings file' },
+      { line: 'sluice env opencode --url http://10.0.0.7:4141 --key "$KEY" --json', what: 'For a program' },
+    ],
+    load: () => import('./commands/env.ts'),
+  }),
+  init: defineCommand({
+    summary: 'Write a commented sluice.yaml for the provider keys in the environment',
+    usage: ['init [FILE] [--force] [--json]'],
+    about:
+      'Writes a configuration (sluice.yaml by default) with one provider for each key that it finds in the environment. The file refers to the variables and never contains a key. An existing file is kept unless --force is given.',
+    options: {
+      force: { type: 'boolean', summary: 'overwrite an existing file' },
+      json: { ...JSON_OPTION, summary: 'print one JSON object on stdout' },
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice init', what: 'Write sluice.yaml, then follow the printed steps' },
+      { line: 'sluice init gateway.yaml --force', what: 'Overwrite another file' },
+    ],
+    load: () => import('./commands/init.ts'),
+  }),
+  config: defineCommand({
+    summary: 'Check a configuration and print each problem with its path and line',
+    usage: ['config check [FILE] [--json]'],
+    about:
+      'Reads the configuration as "sluice serve" does, sluice.yaml in this folder by default, and resolves its references to the environment. Prints problems and warnings with file, line, column and path; values that may be secret are masked. The exit code is 0 when the configuration can be used, 1 when it has problems, 2 when it cannot be read.',
+    options: { json: { ...JSON_OPTION, summary: 'print one JSON object per file on stdout' } },
+    words: ['check'],
+    examples: [
+      { line: 'sluice config check', what: 'Check sluice.yaml in this folder' },
+      { line: 'sluice config check deploy/sluice.yaml --json', what: 'For a program' },
+    ],
+    load: () => import('./commands/config.ts'),
+  }),
+  assemble: defineCommand({
+    summary: 'Assemble a recorded stream into the complete message and list protocol violations',
+    usage: ['assemble [--protocol P] [--json] [--split-think] FILE…'],
+    about: `Prints the message of each recorded response: text, reasoning, tool calls, usage, and each departure from the protocol. ${INPUTS_ABOUT} The exit code is 1 when a response failed or ended early, 2 when an input cannot be read.`,
+    options: {
+      protocol: PROTOCOL_OPTION,
+      json: JSON_OPTION,
+      'split-think': { type: 'boolean', summary: 'move <think>…</think> out of the text (extras.think_split)' },
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice assemble answer.sse', what: 'Print one message' },
+      { line: 'sluice assemble --json *.sse | jq -r .text', what: 'Process many recordings' },
+      { line: 'curl -sN https://… | sluice assemble --protocol anthropic', what: 'Read a response from a provider' },
+      { line: 'sluice assemble --split-think local.sse', what: 'Separate the thoughts of a local model' },
+    ],
+    load: () => import('./commands/assemble.ts'),
+  }),
+  convert: defineCommand({
+    summary: 'Convert a request, response, stream or error to another protocol and list what was lost',
+    usage: [
+      'convert stream|response [--from P] --to Q [--request FILE] [--model M] [--strict] [--json] [--out DIR] FILE…',
+      'convert request|error --from P --to Q [--model M] [--strict] [--json] [--out DIR] FILE…',
+    ],
+    about:
+      'Reads each FILE in protocol P and writes it in protocol Q. Losses are printed as notes on stderr, with JSON pointers into the input. Always decodes and encodes: with P = Q, violations are repaired. A FILE may be a folder, a tape of "sluice record", or "-" for standard input, which is also read when no FILE is given. One bad input does not stop the others. The exit code is 1 when an input could not be converted, is or ends in an error, ended early, or lost something under --strict; 2 when an input cannot be read.',
+    options: {
+      from: {
+        type: 'string',
+        value: 'P',
+        summary: `protocol of the inputs (${PROTOCOL_LIST}); detected from the bytes of streams and responses by default`,
+        values: PROTOCOL_NAMES,
+      },
+      to: { type: 'string', value: 'Q', summary: 'protocol to convert to; the same one repairs', values: PROTOCOL_NAMES },
+      request: {
+        type: 'string',
+        value: 'FILE',
+        summary: 'request of the response or stream: drops what the client did not ask for and restores tool names',
+        values: 'files',
+      },
+      model: {
+        type: 'string',
+        value: 'M',
+        summary: 'model: at the upstream for a request, as the client sees it for a response or stream',
+      },
+      strict: { type: 'boolean', summary: 'fail if anything would be lost' },
+      json: JSON_OPTION,
+      out: {
+        type: 'string',
+        value: 'DIR',
+        summary: 'write each result to DIR/<name of FILE>, with <name>.notes.json beside it',
+        values: 'folders',
+      },
+    },
+    words: ['stream', 'response', 'request', 'error'],
+    examples: [
+      {
+        line: 'sluice convert request --from openai --to anthropic --model claude-sonnet-5 request.json',
+        what: 'See what the gateway would send',
+      },
+      { line: 'sluice convert stream --to openai recorded.sse', what: 'Read a recorded stream as another client would' },
+      { line: 'curl -sN … | sluice convert stream --from openai --to openai -', what: 'Repair a stream' },
+      {
+        line: 'sluice convert response --from anthropic --to responses --request request.json response.json',
+        what: 'Convert the response to a known request',
+      },
+      {
+        line: 'sluice convert request --from anthropic --to openai --strict --json *.json',
+        what: 'Find requests that would lose something',
+      },
+    ],
+    load: () => import('./commands/convert.ts'),
+  }),
+  doctor: defineCommand({
+    summary: 'Examine a stream or a live server, and list violations, the clients they break, and repairs',
+    usage: [
+      'doctor [--protocol P] [--whole] [--json|--html] [--profile FILE] FILE…',
+      'doctor --url URL --model M [--protocol P] [--key-env NAME|--key-stdin] [--json|--html] [--profile FILE]',
+      'doctor rules [RULE…] [--json]',
+    ],
+    about: `Examines recorded responses, or sends seven small requests to a server and examines its responses. Each finding has a rule, a severity (error: breaks official clients; warning: breaks some clients; info: unusual), a byte offset and an excerpt. The score is 100, minus 20 for each error, 5 for each warning and 1 for each info. ${INPUTS_ABOUT} The exit code is 1 when a response failed, ended early or has a finding of severity error; 2 when an input cannot be read. With --url, it is 3 when nothing is wrong but a probe was inconclusive; the score is then an upper bound.`,
+    options: {
+      url: { type: 'string', value: 'URL', summary: 'probe this server instead of reading files: its base URL' },
+      model: { type: 'string', value: 'M', summary: 'model to probe' },
+      protocol: {
+        ...PROTOCOL_OPTION,
+        summary: `protocol (${PROTOCOL_LIST}); detected from the bytes by default, with --url by trying each`,
+      },
+      'key-env': {
+        type: 'string',
+        value: 'NAME',
+        summary: 'environment variable with the key; the key is sent to the URL only and never printed',
+      },
+      'key-stdin': { type: 'boolean', summary: 'read the key from standard input' },
+      profile: {
+        type: 'string',
+        value: 'FILE',
+        summary: 'write what was learned about the provider, for "profile:" in the configuration',
+        values: 'files',
+      },
+      whole: { type: 'boolean', summary: 'the request did not ask for a stream: expect a whole JSON body' },
+      json: JSON_OPTION,
+      html: { type: 'boolean', summary: 'print one self-contained HTML page on stdout' },
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice doctor answer.sse', what: 'Examine a recorded stream' },
+      { line: 'curl -sN https://… | sluice doctor', what: 'Examine a response from a provider' },
+      { line: 'sluice doctor --url http://127.0.0.1:11434/v1 --model llama3.2', what: 'Probe a local server' },
+      {
+        line: 'sluice doctor --url https://api.example.com/v1 --model m --key-env EXAMPLE_KEY --profile example.json',
+        what: 'Probe a provider, and write a profile for the gateway',
+      },
+      { line: 'sluice doctor --html *.sse > report.html', what: 'Write a page for a bug report' },
+      { line: 'sluice doctor rules chat/tool-index-reused', what: 'Explain a rule' },
+    ],
+    load: () => import('./commands/doctor.ts'),
+  }),
+  repair: defineCommand({
+    summary: 'Rewrite a stream so that it conforms to its protocol; keep a conforming one byte for byte',
+    usage: [
+      'repair [--protocol P] [--all] [--quiet] [FILE]',
+      'repair [--protocol P] [--all] [--quiet] [--json] [--out DIR] FILE…',
+    ],
+    about: `Reads a recorded stream to its end and writes it again in the same protocol, without the violations that break clients: ids and indexes are filled in, arguments joined, frames and envelopes completed. Repairs are listed on stderr. ${INPUTS_ABOUT} Several inputs need --out or --json. What the stream does not contain cannot be repaired: one that failed or ended early ends in an error of its protocol, and the exit code is 1. It is 2 when an input cannot be read.`,
+    options: {
+      protocol: PROTOCOL_OPTION,
+      all: { type: 'boolean', summary: 'also repair what is merely unusual (severity info)' },
+      quiet: { type: 'boolean', summary: 'do not list the repairs' },
+      json: JSON_OPTION,
+      out: { type: 'string', value: 'DIR', summary: 'write each stream to DIR/<name of FILE>', values: 'folders' },
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice repair broken.sse > good.sse', what: 'Make a stream that an SDK can read' },
+      { line: 'curl -sN https://… | sluice repair | sluice assemble', what: 'Repair in a pipe' },
+      { line: 'sluice repair --out repaired recordings/', what: 'Repair a folder' },
+    ],
+    load: () => import('./commands/repair.ts'),
+  }),
+  prove: defineCommand({
+    summary: 'Prove that recordings are read and converted correctly, however they are split',
+    usage: ['prove [--protocol P] [--json] [--out DIR] FILE…'],
+    about: `Checks the properties that must hold for each recorded response: it is read the same in two pieces split anywhere, byte by byte and in pieces of any size; rewritten in its own protocol it has the same content; converted to each other protocol and back it keeps what both can express; everything written conforms to the grammar of its protocol; and the work grows linearly with its length. ${INPUTS_ABOUT} The exit code is 1 when a property does not hold or nothing was checked, 2 when an input cannot be read.`,
+    options: {
+      protocol: PROTOCOL_OPTION,
+      json: JSON_OPTION,
+      out: {
+        type: 'string',
+        value: 'DIR',
+        summary: 'shrink each failure and write it to DIR as a case: the stream, and what it should be read as',
+        values: 'folders',
+      },
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice prove answer.sse', what: 'Check one recording' },
+      { line: 'sluice prove recordings/', what: 'Check a folder' },
+      { line: 'sluice prove --out cases recordings/', what: 'Write the smallest stream that shows each failure' },
+      { line: 'sluice prove --json *.sse | jq -c .failures[]', what: 'For a program' },
+    ],
+    load: () => import('./commands/prove.ts'),
+  }),
+  diff: defineCommand({
+    summary: 'Compare two streams, responses, folders or tapes by content',
+    usage: ['diff [--protocol P] [--events] [--all] [--json] A B'],
+    about:
+      'Compares content, tool calls, stop reason, usage and error. The two may use different protocols and may be split into events differently. Ids, model names and times always differ and are compared with --all only. A and B are files, folders, tapes of "sluice record", or "-" for standard input. Those of two folders or tapes are paired by name, or in order if no name is shared. The exit code is 0 when the contents are equal, 1 when they differ, 2 when an input cannot be read.',
+    options: {
+      protocol: { ...PROTOCOL_OPTION, summary: `protocol of both (${PROTOCOL_LIST}); detected from the bytes by default` },
+      events: { type: 'boolean', summary: 'compare event by event instead of the assembled messages' },
+      all: {
+        type: 'boolean',
+        summary: 'also compare ids, model names, times, signatures and fields that only one protocol has',
+      },
+      json: JSON_OPTION,
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice diff before.sse after.sse', what: 'Compare two responses' },
+      { line: 'sluice convert stream --to anthropic a.sse | sluice diff a.sse -', what: 'Check that a conversion loses nothing' },
+      { line: 'sluice diff --json tapes-monday tapes-friday | jq -c "select(.same | not)"', what: 'Compare two tapes' },
+      { line: 'sluice diff --events --all a.sse b.sse', what: 'Compare every event and field' },
+    ],
+    load: () => import('./commands/diff.ts'),
+  }),
+  shrink: defineCommand({
+    summary: 'Shrink a stream to the smallest one that still shows a violation or still breaks a program',
+    usage: ['shrink --until RULE|"COMMAND" [--protocol P] [--out DIR] [--seconds N] [--json] FILE'],
+    about:
+      'Removes events, lines, fields and text as long as the rest still shows the problem: a rule of "sluice doctor", or a command that exits with 0 while the problem is present. Text that does not matter is replaced, so that the result can be shared. FILE may be a folder, a tape of "sluice record", or "-" for standard input; the first response that shows the problem is used. Writes the stream (.sse), a case for fixtures/ (.jsonl; none for bytes that are not UTF-8) and a report (.md). With a rule, the result ends like the input and adds no other violations unless that would leave too much. The exit code is 1 when no response shows the problem, 2 when the input cannot be read.',
+    options: {
+      until: {
+        type: 'string',
+        value: 'RULE|COMMAND',
+        summary: 'what the stream must still show: a rule, or a command that exits with 0 for it ({} is the file)',
+      },
+      protocol: PROTOCOL_OPTION,
+      out: {
+        type: 'string',
+        value: 'DIR',
+        summary: 'folder for the case, the stream and the report (shrunk)',
+        values: 'folders',
+      },
+      seconds: { type: 'string', value: 'N', summary: 'time limit; the smallest stream found so far is the result (25)' },
+      json: { ...JSON_OPTION, summary: 'print one JSON object on stdout; everything else goes to stderr' },
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice shrink --until chat/tool-index-missing answer.sse', what: 'Find out what causes a finding' },
+      { line: 'sluice shrink --until "! node parse.js {}" answer.sse', what: 'Find out what breaks a parser' },
+      { line: 'sluice shrink --until "python check.py {}" --seconds 120 tapes', what: 'Search a tape, with more time' },
+      { line: 'cat shrunk/*.jsonl >> fixtures/cases-own.jsonl', what: 'Afterwards: keep the case as a test' },
+    ],
+    load: () => import('./commands/shrink.ts'),
+  }),
+  record: defineCommand({
+    summary: 'Record exchanges through a proxy: requests, response bytes, read sizes and timing, without keys',
+    usage: ['record --upstream URL [--port N] [--out DIR] [--json]'],
+    about:
+      'Forwards requests to one provider and passes its responses on byte for byte. Each exchange becomes a readable folder (docs/tapes.md): the request, the response, the sizes and times of the network reads, and how it ended. The client sends its own key; keys, cookies and identities of users are not recorded. Listens on 127.0.0.1 only. SIGINT and SIGTERM wait for running exchanges; a second one stops at once.',
+    options: {
+      upstream: { type: 'string', value: 'URL', summary: 'provider to forward to' },
+      port: { type: 'string', value: 'N', summary: 'port to listen on, on 127.0.0.1 (4142)' },
+      out: { type: 'string', value: 'DIR', summary: 'tape to create or to add to (tapes)', values: 'folders' },
+      json: JSON_OPTION,
+    },
+    words: 'nothing',
+    examples: [
+      {
+        line: 'sluice record --upstream https://api.openai.com',
+        what: 'Record; then point the client at http://127.0.0.1:4142/v1',
+      },
+      { line: 'sluice record --upstream http://127.0.0.1:11434 --out ollama', what: 'Record a local model server' },
+      { line: 'OPENAI_BASE_URL=http://127.0.0.1:4142/v1 node app.js', what: 'Start an app that uses an OpenAI SDK' },
+      { line: 'sluice replay tapes', what: 'Afterwards: get the same responses without the provider' },
+    ],
+    load: () => import('./commands/record.ts'),
+  }),
+  replay: defineCommand({
+    summary: 'Serve recorded exchanges as a mock provider, in any of the four protocols, with faults on request',
+    usage: ['replay [--port N] [--speed N] [--fault F] [--repair] [--strict] [--list] [--json] FILE', 'replay --faults [--json]'],
+    about:
+      'Serves a tape: a folder made by "sluice record", a folder of saved streams (*.sse), one saved stream, or "-" for one on standard input. A client of the recorded protocol gets the recorded bytes in the recorded reads; any other client gets them converted. The response is chosen by equal request, else by equal model, else in order. Faults are set for all requests by --fault, for one by the header "x-sluice-fault", or after the model name ("gpt-5!cut=300"). The header "x-sluice-exchange" chooses an exchange. Listens on 127.0.0.1 only. The exit code is 2 when the tape cannot be read.',
+    options: {
+      port: { type: 'string', value: 'N', summary: 'port to listen on, on 127.0.0.1 (4143)' },
+      speed: { type: 'string', value: 'N', summary: '1 for the recorded timing, 10 for ten times faster; by default no delay' },
+      fault: {
+        type: 'string',
+        value: 'F',
+        summary: 'faults to inject: cut=300, status=429,times=2, sse/crlf … (--faults lists them)',
+      },
+      repair: { type: 'boolean', summary: 'repair responses for clients of the recorded protocol, too' },
+      strict: { type: 'boolean', summary: 'respond only to requests or models that were recorded' },
+      list: { type: 'boolean', summary: 'list the exchanges of the tape and exit' },
+      faults: { type: 'boolean', summary: 'list the faults and exit' },
+      json: JSON_OPTION,
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice replay tapes', what: 'Serve a tape; then point the client at http://127.0.0.1:4143' },
+      { line: 'sluice replay --list tapes', what: 'List the exchanges' },
+      { line: 'sluice replay --speed 1 tapes', what: 'Use the recorded timing' },
+      { line: 'sluice replay --fault status=429,times=2 tapes', what: 'Test whether an app retries' },
+      {
+        line: 'sluice replay --fault chat/ids-blank,slow=20 answer.sse',
+        what: 'Serve one stream with the violations of another server',
+      },
+      {
+        line: 'curl -H "x-sluice-fault: reset=500" http://127.0.0.1:4143/v1/chat/completions …',
+        what: 'Inject a fault into one request',
+      },
+    ],
+    load: () => import('./commands/replay.ts'),
+  }),
+  completion: defineCommand({
+    summary: 'Print a completion script for bash, zsh or fish',
+    usage: ['completion bash|zsh|fish'],
+    about:
+      'Prints a script that completes commands, options, protocols, clients and files. Evaluate it in the startup file of the shell.',
+    options: {},
+    words: ['bash', 'zsh', 'fish'],
+    examples: [
+      { line: 'eval "$(sluice completion bash)"', what: 'In ~/.bashrc' },
+      { line: 'eval "$(sluice completion zsh)"', what: 'In ~/.zshrc, after compinit' },
+      { line: 'sluice completion fish | source', what: 'In ~/.config/fish/config.fish' },
+    ],
+    load: async () => {
+      const { createRun } = await import('./commands/completion.ts');
+      return { run: createRun(COMMANDS) };
+    },
+  }),
 };

@@ -1,40 +1,46 @@
 /** Converts one input of `sluice convert`, and writes its result to stdout, as a JSON line or to files. */
 
+import { isUtf8 } from 'node:buffer';
 import { basename, join, resolve } from 'node:path';
 import {
-  type AccumulatedError,
+  type AssembledError,
+  Assembler,
   type CanonicalError,
   type CanonicalRequest,
+  CODECS,
   type Codec,
   CodecError,
   convertError,
   convertRequest,
   convertResponse,
-  createStreamConverter,
+  encodeError,
   type Note,
+  PROTOCOLS,
+  StreamValidator,
+  streamConverter,
 } from '@sluice/core';
-import { encodeError } from '@sluice/core/engine';
-import { StreamValidator } from '@sluice/core/internal';
-import { oneLine, printable, safeJson, systemCode } from '@sluice/lab/text';
-import { readInput, readText } from '../terminal/inputs.ts';
-import { type CliIo, describeSystemError, type OutputFile } from '../terminal/io.ts';
-import { formatJsonLine, indentJson } from '../terminal/text.ts';
-import { UsageError } from './command.ts';
+import { oneLine, safeJson, systemCode } from '@sluice/lab/text';
+import { describeSystemError, UnreadableError, UsageError } from '../terminal/errors.ts';
+import { readBytes, type Source } from '../terminal/inputs.ts';
+import type { CliIo, OutputFile } from '../terminal/io.ts';
+import { indentJson } from '../terminal/json.ts';
+import { formatJsonLine, StreamOutput } from '../terminal/text.ts';
 
 /** Converts one input. Failures of the input are part of the result; only errors of the output are thrown. */
-export async function convertInput(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {
-  if (conversion.kind === 'stream') return convertStream(file, conversion, io, write);
+export async function convertInput(source: Source, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {
   try {
-    return convertDocument(parseJson(await readText(file, io)), conversion);
+    if (conversion.kind === 'stream') return await convertStream(source, conversion, io, write);
+    return convertBytes(await readBytes(source), conversion);
   } catch (error) {
-    return { notes: [], failure: describeInputFailure(error, file) };
+    return { notes: [], ...describeInputFailure(error) };
   }
 }
 
 /** What to convert, and how. */
 export interface Conversion {
   kind: InputKind;
-  from: Codec;
+  /** Undefined: detected from the bytes. */
+  from: Codec | undefined;
   to: Codec;
   model: string | undefined;
   isStrict: boolean;
@@ -52,17 +58,50 @@ export interface ConversionResult {
   notes: Note[];
   /** The HTTP status that belongs to a converted error. */
   status?: number;
-  failure?: AccumulatedError;
+  failure?: AssembledError;
+  /** The input could not be read, or not to its end. */
+  isUnreadable?: boolean;
 }
+
+/** A conversion whose source protocol is known. */
+type Detected = Conversion & { from: Codec };
 
 type Write = (bytes: Uint8Array) => Promise<void>;
 
-function convertDocument(body: unknown, conversion: Conversion): ConversionResult {
+function convertBytes(bytes: Buffer, conversion: Conversion): ConversionResult {
+  const body = parseJson(bytes.toString().replace(/^\ufeff/, ''));
+  const from = conversion.from ?? detectCodec(bytes);
+  if (!from) throw new InputError('unknown_protocol', UNKNOWN_PROTOCOL);
+  const isLossy = !isUtf8(bytes);
+  if (isLossy && conversion.isStrict)
+    throw new InputError('invalid_utf8', `${NOT_UTF8.message}; fix the input, or omit --strict`);
+  const result = convertDocument(body, { ...conversion, from });
+  return isLossy ? { ...result, notes: [NOT_UTF8, ...result.notes] } : result;
+}
+
+/** Bytes that are not UTF-8 cannot be represented in JSON. */
+const NOT_UTF8: Note = {
+  code: 'REPAIRED',
+  path: '',
+  feature: 'encoding',
+  message: 'the input is not valid UTF-8; invalid bytes are replaced with U+FFFD',
+};
+
+/** Recognises the protocol of a response, or of the beginning of a stream. */
+function detectCodec(bytes: Uint8Array): Codec | undefined {
+  const assembler = new Assembler({ protocol: Object.values(PROTOCOLS) });
+  assembler.push(bytes);
+  const { protocol } = assembler.end();
+  return protocol === null ? undefined : CODECS[protocol];
+}
+
+const UNKNOWN_PROTOCOL = 'the protocol cannot be detected from the bytes; name it with --from';
+
+function convertDocument(body: unknown, conversion: Detected): ConversionResult {
   const { kind, from, to } = conversion;
-  const options = buildOptions(conversion);
   switch (kind) {
     case 'request':
-      return convertRequest(body, options);
+      return convertRequest(body, buildOptions(conversion));
     case 'response':
       return convertReply(body, conversion);
     case 'error': {
@@ -70,14 +109,14 @@ function convertDocument(body: unknown, conversion: Conversion): ConversionResul
       return { body: reply.body, notes: [], status: reply.status };
     }
     case 'stream':
-      throw new TypeError('a stream is no document');
+      throw new TypeError('a stream is not a document');
     default:
       return kind satisfies never;
   }
 }
 
 /** An upstream error, or a loss that is not allowed, is converted to an error body of the client protocol. */
-function convertReply(body: unknown, conversion: Conversion): ConversionResult {
+function convertReply(body: unknown, conversion: Detected): ConversionResult {
   try {
     return convertResponse(body, buildOptions(conversion));
   } catch (error) {
@@ -99,34 +138,65 @@ function readHeaders(reply: object): Record<string, string> {
   return Object.fromEntries(Object.entries(reply.headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
-function buildOptions({ from, to, model, isStrict, request }: Conversion) {
+function buildOptions({ from, to, model, isStrict, request }: Detected) {
   return { from, to, policy: { strict: isStrict }, ...(model !== undefined && { model }), ...(request && { request }) };
 }
 
-async function convertStream(file: string, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {
-  const converter = createStreamConverter({
-    ...buildOptions(conversion),
+async function convertStream(source: Source, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {
+  const chunks = source.read();
+  // A file of a folder may be anything, so that it is recognised even if --from is given.
+  const isDetected = conversion.from === undefined || source.isFound;
+  const detected = isDetected ? await detectFrom(chunks) : undefined;
+  const from = conversion.from ?? detected?.from;
+  if (!from) throw new TypeError('the protocol is given or detected');
+  const head = detected?.head ?? [];
+  const converter = streamConverter({
+    ...buildOptions({ ...conversion, from }),
     ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }),
   });
   const send = async (pieces: Iterable<Uint8Array>): Promise<void> => {
     for (const piece of pieces) await write(piece);
   };
-  const source = readInput(file, io);
-  for (let isRead = false; ; isRead = true) {
-    const next = await source.next().catch((error: unknown) => describeInputFailure(error, file));
-    if ('code' in next) {
+  for (const chunk of head) await send(converter.push(chunk));
+  for (let isRead = head.length > 0; ; isRead = true) {
+    const next = await chunks.next().catch(describeInputFailure);
+    if ('failure' in next) {
       // What was read before a read error is kept, unless the file could not be opened at all.
-      if (isRead) await send(converter.fail(next.message));
-      return { notes: converter.notes, failure: next };
+      if (isRead) await send(converter.fail(next.failure.message));
+      return { notes: converter.notes, ...next };
     }
     if (next.done || converter.hasFailed) break;
     await send(converter.push(next.value));
   }
-  await source.return();
+  await chunks.return();
   await send(converter.end());
-  const { notes, error } = converter;
-  return { notes, ...(error && { failure: describeError(error) }) };
+  const { notes, error, diagnostics } = converter;
+  const isLossy = diagnostics.some(({ rule }) => rule === 'sse/invalid-utf8');
+  return { notes: isLossy ? [NOT_UTF8, ...notes] : notes, ...(error && { failure: describeError(error) }) };
 }
+
+/** Reads as much of a stream as is needed to recognise its protocol. */
+async function detectFrom(chunks: AsyncIterator<Uint8Array>): Promise<{ from: Codec; head: Uint8Array[] }> {
+  const head: Uint8Array[] = [];
+  let length = 0;
+  for (let tried = 0; length < MAX_DETECTION_BYTES; ) {
+    const next = await chunks.next();
+    if (!next.done) {
+      head.push(next.value);
+      length += next.value.length;
+    }
+    // At least twice as much as the time before, so that small chunks do not cost quadratic time.
+    const from = next.done || length >= 2 * tried ? detectCodec(Buffer.concat(head)) : undefined;
+    if (from) return { from, head };
+    if (next.done) break;
+    if (length >= 2 * tried) tried = length;
+  }
+  if (length === 0) throw new InputError('empty_stream', 'the input is empty');
+  throw new InputError('not_a_stream', UNKNOWN_PROTOCOL);
+}
+
+/** The first event names the protocol; a larger one is not expected. */
+const MAX_DETECTION_BYTES = 16 * 1024 * 1024;
 
 /** Debug mode checks every event of the decoder against the canonical stream grammar. */
 function createValidator(): (event: Parameters<StreamValidator['push']>[0]) => void {
@@ -134,29 +204,39 @@ function createValidator(): (event: Parameters<StreamValidator['push']>[0]) => v
   return (event) => void validator.push(event);
 }
 
-class NotJson extends Error {}
+/** An input that was read but cannot be converted. */
+class InputError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     const isStream = /^\s*(?:data|event|id|retry)?:/.test(text);
-    const hint = isStream ? 'this is a stream: sluice convert stream' : String(error instanceof Error ? error.message : error);
-    throw new NotJson(text.trim() === '' ? 'the input is empty' : `not JSON: ${hint}`);
+    const hint = isStream
+      ? 'this is a stream; use "sluice convert stream"'
+      : String(error instanceof Error ? error.message : error);
+    throw new InputError('not_json', text.trim() === '' ? 'the input is empty' : `not JSON: ${hint}`);
   }
 }
 
-/** The error of an input as a result. Rethrows anything that is not the fault of the input. */
-export function describeInputFailure(error: unknown, file: string): AccumulatedError {
-  if (error instanceof CodecError) return describeError(error.error);
-  if (error instanceof NotJson) return { code: 'not_json', message: error.message, canonical: 'JSON_PARSE_ERROR' };
-  const code = systemCode(error);
-  if (code === undefined) throw error;
-  return describeSystemError(code, error, file, 'convert stream --from P --to Q');
+/** The error of an input as part of a result. Rethrows anything that is not the fault of the input. */
+export function describeInputFailure(error: unknown): { failure: AssembledError; isUnreadable?: true } {
+  if (error instanceof UnreadableError) return { failure: error.failure, isUnreadable: true };
+  if (error instanceof CodecError) return { failure: describeError(error.error) };
+  if (!(error instanceof InputError)) throw error;
+  const { code, message } = error;
+  return { failure: { code, message, canonical: code === 'not_json' ? 'JSON_PARSE_ERROR' : 'INVALID_INPUT' } };
 }
 
 /** Prefers the more specific code in `details` to the canonical code. */
-function describeError({ code, message, param, details }: CanonicalError): AccumulatedError {
+function describeError({ code, message, param, details }: CanonicalError): AssembledError {
   const own = details?.['code'];
   return {
     code: typeof own === 'string' ? own : code,
@@ -177,7 +257,7 @@ export interface Sink {
   /** Takes bytes of a stream as they are converted. */
   write(bytes: Uint8Array): Promise<void>;
   /** Takes the result. Resolves with the failure of the output, or else of the input. */
-  finish(result: ConversionResult): Promise<AccumulatedError | undefined>;
+  finish(result: ConversionResult): Promise<AssembledError | undefined>;
 }
 
 /** The output options of `sluice convert`. */
@@ -190,19 +270,19 @@ export interface OutputOptions {
 /** Writes the body to standard output. */
 class PlainSink implements Sink {
   readonly #io: CliIo;
-  readonly #decoder = new TextDecoder();
+  readonly #output: StreamOutput;
 
   constructor(io: CliIo) {
     this.#io = io;
+    this.#output = new StreamOutput(io.stdout);
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
-    const { stdout } = this.#io;
-    const text = this.#decoder.decode(bytes, { stream: true });
-    await stdout.write(stdout.isTTY ? printable(text) : text);
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#output.write(bytes);
   }
 
-  async finish({ body, failure }: ConversionResult): Promise<AccumulatedError | undefined> {
+  async finish({ body, failure }: ConversionResult): Promise<AssembledError | undefined> {
+    await this.#output.end();
     if (body !== undefined) await this.#io.stdout.write(`${this.#json(body)}\n`);
     return failure;
   }
@@ -218,8 +298,7 @@ class PlainSink implements Sink {
 class JsonSink implements Sink {
   readonly #file: string;
   readonly #io: CliIo;
-  readonly #decoder = new TextDecoder();
-  #text: string | undefined;
+  readonly #chunks: Uint8Array[] = [];
 
   constructor(file: string, io: CliIo) {
     this.#file = file;
@@ -227,20 +306,25 @@ class JsonSink implements Sink {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    this.#text = (this.#text ?? '') + this.#decoder.decode(bytes, { stream: true });
+    this.#chunks.push(bytes);
   }
 
-  async finish({ body = this.#text ?? null, notes, status, failure }: ConversionResult): Promise<AccumulatedError | undefined> {
-    const line = formatJsonLine({ file: this.#file, body, notes, status, error: failure });
+  async finish({ body = this.#text(), notes, status, failure }: ConversionResult): Promise<AssembledError | undefined> {
+    const line = formatJsonLine({ file: this.#file, body, notes, status: status ?? null, error: failure ?? null });
     if (!line) return this.finish({ body: null, notes: [], failure: TOO_LONG });
     for (const piece of line) await this.#io.stdout.write(piece);
     return failure;
   }
+
+  /** The converted stream. Encoders write UTF-8, so decoding the whole loses nothing. */
+  #text(): string | null {
+    return this.#chunks.length === 0 ? null : Buffer.concat(this.#chunks).toString();
+  }
 }
 
-const TOO_LONG: AccumulatedError = {
+const TOO_LONG: AssembledError = {
   code: 'too_large',
-  message: 'the result is too long for a line of JSON; without --json it can be written',
+  message: 'the result is too long for a line of JSON; omit --json to print it',
   canonical: 'PAYLOAD_TOO_LARGE',
 };
 
@@ -250,7 +334,7 @@ class FileSink implements Sink {
   readonly #shown: Sink | undefined;
   readonly #io: CliIo;
   #file: OutputFile | undefined;
-  #failure: AccumulatedError | undefined;
+  #failure: AssembledError | undefined;
 
   constructor(path: string, shown: Sink | undefined, io: CliIo) {
     this.#path = path;
@@ -266,7 +350,7 @@ class FileSink implements Sink {
     });
   }
 
-  async finish(result: ConversionResult): Promise<AccumulatedError | undefined> {
+  async finish(result: ConversionResult): Promise<AssembledError | undefined> {
     const { body, notes } = result;
     if (body !== undefined) await this.#try(() => this.#writeWhole(this.#path, `${JSON.stringify(body)}\n`));
     const hasResult = body !== undefined || this.#file !== undefined;
@@ -305,7 +389,7 @@ class FileSink implements Sink {
 }
 
 const describeCount = ({ length }: readonly Note[]): string =>
-  length === 0 ? 'written, nothing lost' : `written, ${length} note${length === 1 ? '' : 's'}`;
+  length === 0 ? 'written; nothing lost' : `written; ${length} note${length === 1 ? '' : 's'}`;
 
 const outputPath = (file: string, out: string): string => join(out, file === '-' ? 'stdin' : basename(file));
 

@@ -15,32 +15,57 @@ export function formatProgramHelp(commands: Readonly<Record<string, Command>>, s
     formatSection('Usage', style, ['sluice [COMMAND] [OPTIONS] [FILE…]']),
     formatSection('Commands', style, formatTable(rows, style)),
     formatSection('Options', style, formatTable(listOptions({ ...HELP_OPTION, ...VERSION_OPTION }), style)),
-    formatSection('Exit codes', style, ['0 done · 1 failed for at least one input · 2 wrong usage']),
-    'Without a command, the gateway starts. Run "sluice COMMAND --help" for its options and examples.\n',
+    formatSection('Exit codes', style, formatTable(EXIT_ROWS, style)),
+    `${wrapText(FOOTER, chooseWidth(style)).join('\n')}\n`,
   ].join('\n\n');
 }
+
+const EXIT_ROWS: readonly Row[] = [
+  ['0', 'success'],
+  ['1', 'an input has a finding or failed'],
+  ['2', 'wrong usage, or an input that cannot be read'],
+];
+
+const FOOTER = 'Without a command, the gateway starts. "sluice help COMMAND" shows the options of a command, with examples.';
 
 /** Text of `sluice COMMAND --help`. */
 export function formatCommandHelp(command: Command, style: HelpStyle): string {
   const { dim } = style.colors;
   const examples = command.examples.flatMap(({ line, what }) => [dim(`# ${what}`), line]);
   return [
-    wrapText(command.about, style.columns).join('\n'),
-    formatSection('Usage', style, [`sluice ${command.usage}`]),
+    `${command.summary}.`,
+    formatSection(
+      'Usage',
+      style,
+      command.usage.flatMap((line) => formatUsage(`sluice ${line}`, style)),
+    ),
+    wrapText(command.about, chooseWidth(style)).join('\n'),
     formatSection('Options', style, formatTable(listOptions({ ...command.options, ...HELP_OPTION }), style)),
     `${formatSection('Examples', style, examples)}\n`,
   ].join('\n\n');
 }
 
-/** How help is printed: colours, and the width to wrap at (undefined: no wrapping). */
+/** How help is printed. */
 export interface HelpStyle {
   colors: Colors;
+  /** Width of the terminal; undefined when there is none. */
   columns: number | undefined;
 }
 
-const HELP_OPTION = { help: { type: 'boolean', short: 'h', summary: 'show this help' } } as const;
+/** Longer lines are hard to read, whatever the width of the terminal. */
+const MAX_COLUMNS = 80;
 
-const VERSION_OPTION = { version: { type: 'boolean', summary: 'show the version' } } as const;
+const chooseWidth = ({ columns = MAX_COLUMNS }: HelpStyle): number => Math.min(columns, MAX_COLUMNS);
+
+/** A line of usage; its continuation is indented. Options stay together with their values. */
+function formatUsage(line: string, style: HelpStyle): string[] {
+  const glued = line.replace(/\[[^\]]*\]/g, (option) => option.replaceAll(' ', '\u00a0'));
+  return wrapText(glued, chooseWidth(style) - 6).map((row, at) => (at === 0 ? '' : '    ') + row.replaceAll('\u00a0', ' '));
+}
+
+const HELP_OPTION = { help: { type: 'boolean', short: 'h', summary: 'print this help' } } as const;
+
+const VERSION_OPTION = { version: { type: 'boolean', short: 'V', summary: 'print the version' } } as const;
 
 HELP_OPTION satisfies OptionTable;
 
@@ -58,10 +83,11 @@ function listOptions(options: OptionTable): Row[] {
 const formatSection = (title: string, { colors }: HelpStyle, lines: readonly string[]): string =>
   [colors.bold(title), ...lines.map((line) => `  ${line}`)].join('\n');
 
-function formatTable(rows: readonly Row[], { colors, columns }: HelpStyle): string[] {
+function formatTable(rows: readonly Row[], style: HelpStyle): string[] {
+  const { colors } = style;
   const width = Math.max(...rows.map(([left]) => left.length)) + 3;
   return rows.flatMap(([left, right]) => {
-    const [first = '', ...rest] = wrapText(right, columns === undefined ? undefined : columns - width - 2);
+    const [first = '', ...rest] = wrapText(right, chooseWidth(style) - width - 2);
     return [colors.cyan(left.padEnd(width)) + first, ...rest.map((line) => ' '.repeat(width) + line)];
   });
 }

@@ -1,56 +1,54 @@
 /** Reads the inputs of `sluice prove` and prints its results. */
 
-import type { AccumulatedError, Protocol, ProtocolId } from '@sluice/core';
-import { StreamAccumulator } from '@sluice/core/engine';
+import { type AssembledError, Assembler, type Protocol, type ProtocolId } from '@sluice/core';
 import type { Body, Failure } from '@sluice/lab/prove';
-import { oneLine, systemCode } from '@sluice/lab/text';
-import { readInput } from '../terminal/inputs.ts';
-import { type CliIo, describeSystemError } from '../terminal/io.ts';
+import { oneLine } from '@sluice/lab/text';
+import { UnreadableError } from '../terminal/errors.ts';
+import type { Source } from '../terminal/inputs.ts';
 import { type Colors, formatBytes, wrapText } from '../terminal/text.ts';
 
 /** Reads an input whole and recognises its protocol. */
-export async function readProveInput(file: string, protocols: readonly Protocol[], io: CliIo): Promise<ProveInput> {
+export async function readProveInput(source: Source, protocols: readonly Protocol[]): Promise<ProveInput> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
-    for await (const chunk of readInput(file, io)) {
+    for await (const chunk of source.read()) {
       chunks.push(chunk);
       length += chunk.length;
       if (length > MAX_PROOF_BYTES) return { error: TOO_LARGE };
     }
   } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    return { error: describeSystemError(code, error, file, 'prove') };
+    if (!(error instanceof UnreadableError)) throw error;
+    return { error: error.failure, isUnreadable: true };
   }
-  return recognise(file, Buffer.concat(chunks), protocols);
+  return recognise(source.file, Buffer.concat(chunks), protocols);
 }
 
 /** A body of a known protocol, or why there is none. */
-export type ProveInput = Body | { error: AccumulatedError };
+export type ProveInput = Body | { error: AssembledError; isUnreadable?: true };
 
 /** A proof holds several copies of the body in memory. */
 const MAX_PROOF_BYTES = 64 * 1024 * 1024;
 
-const TOO_LARGE: AccumulatedError = {
+const TOO_LARGE: AssembledError = {
   code: 'too_large',
-  message: `larger than ${formatBytes(MAX_PROOF_BYTES)}: prove a part of it`,
+  message: `larger than ${formatBytes(MAX_PROOF_BYTES)}; prove a part of it`,
   canonical: 'PAYLOAD_TOO_LARGE',
 };
 
 function recognise(name: string, bytes: Uint8Array, protocols: readonly Protocol[]): ProveInput {
-  const accumulator = new StreamAccumulator({ protocol: protocols });
-  accumulator.push(bytes);
-  const { protocol, error } = accumulator.finish();
+  const assembler = new Assembler({ protocol: protocols });
+  assembler.push(bytes);
+  const { protocol, error } = assembler.end();
   if (error && isNoStream(error)) return { error };
   return protocol ? { protocol, name, bytes } : { error: UNKNOWN_PROTOCOL };
 }
 
-const isNoStream = ({ code }: AccumulatedError): boolean => code === 'empty_stream' || code === 'not_a_stream';
+const isNoStream = ({ code }: AssembledError): boolean => code === 'empty_stream' || code === 'not_a_stream';
 
-const UNKNOWN_PROTOCOL: AccumulatedError = {
+const UNKNOWN_PROTOCOL: AssembledError = {
   code: 'not_a_stream',
-  message: 'the protocol cannot be told from the bytes: name it with --protocol',
+  message: 'the protocol cannot be detected from the bytes; name it with --protocol',
   canonical: 'INVALID_INPUT',
 };
 
@@ -64,7 +62,7 @@ export interface FileProof {
   /** How often conversions dropped or changed something, by code and feature. */
   notes: Record<string, number>;
   /** Why nothing could be proven. */
-  error: AccumulatedError | null;
+  error: AssembledError | null;
 }
 
 /** A property that does not hold for an input. */
@@ -108,16 +106,13 @@ const shorten = (message: string): string =>
   message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)}…` : message;
 
 /** Totals over all inputs: checks per property, and notes of the conversions. */
-export function showSummary(proofs: readonly FileProof[], skipped: number, style: ReportStyle): string {
+export function showSummary(proofs: readonly FileProof[], style: ReportStyle): string {
   const counts = countProperties(proofs);
   const proven = proofs.filter(({ error }) => !error).length;
   const failed = sumCounts(counts, 'failed');
   const outcome = failed > 0 ? `${formatNumber(failed)} failed` : proven > 0 ? 'all hold' : 'nothing was proven';
-  const end = [
-    `${formatCount(proven, 'answer')}, ${formatCount(sumCounts(counts, 'tried'), 'check')}: ${outcome}`,
-    ...(skipped > 0 ? [`${formatCount(skipped, 'file')} skipped: no answer of a model`] : []),
-  ];
-  const sections = [propertyTable(counts, style), noteTable(proofs, style), end.join('\n')].filter((section) => section !== '');
+  const end = `${formatCount(proven, 'response')}, ${formatCount(sumCounts(counts, 'tried'), 'check')}: ${outcome}`;
+  const sections = [propertyTable(counts, style), noteTable(proofs, style), end].filter((section) => section !== '');
   return `\n${sections.join('\n\n')}\n`;
 }
 

@@ -3,10 +3,10 @@
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { ConfigError } from '../config/document.ts';
 import type { Running, RunOptions } from '../server/run.ts';
+import { UsageError } from '../terminal/errors.ts';
 import type { CliIo } from '../terminal/io.ts';
 import type { Colors } from '../terminal/text.ts';
 import { CLIENTS, DEMO_MODEL, formatPasteLine, type Target } from './clients.ts';
-import { UsageError } from './command.ts';
 
 /** Starts the gateway. Mistakes in the configuration or the address become usage errors. */
 export async function startGateway({ config, ...options }: GatewayOptions, io: CliIo): Promise<Running> {
@@ -31,6 +31,15 @@ function explainStartError(error: unknown, config: string | undefined): string {
   throw error;
 }
 
+/** What `sluice serve --json` prints when the gateway listens. */
+export const buildWelcome = ({ url, state, file }: Running): object => ({
+  url,
+  config: file ?? null,
+  providers: [...state.providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id),
+  models: state.models,
+  warnings: state.warnings.map(({ message }) => message),
+});
+
 /** What is printed when the gateway listens: the providers, and lines to paste for the common clients. */
 export function formatWelcome({ url, state, file }: Running, { bold, dim, green, yellow }: Colors): string {
   const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo);
@@ -41,7 +50,7 @@ export function formatWelcome({ url, state, file }: Running, { bold, dim, green,
     '',
     ...(isDemo
       ? [
-          'No key was found: the built-in demo model answers. Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY … and start again.',
+          'No provider key was found; the built-in demo model responds. Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY … and restart, or run "sluice init".',
         ]
       : [
           'Providers:',
@@ -53,7 +62,7 @@ export function formatWelcome({ url, state, file }: Running, { bold, dim, green,
     '',
     ...pasteLines({ url: findReachableUrl(url), model, key: state.keys.length > 0 ? 'YOUR_KEY' : 'any' }, dim),
     '',
-    `More clients: ${bold('sluice env CLIENT')} says what to set, ${bold('sluice run CLIENT')} starts it that way.`,
+    `More clients: ${bold('sluice env CLIENT')} prints what to set, ${bold('sluice run CLIENT')} starts one.`,
     dim(`Metrics: ${url}/metrics   Health: ${url}/health/ready   Stop: Ctrl-C`),
     '',
   ];

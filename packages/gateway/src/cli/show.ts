@@ -11,8 +11,9 @@ import {
   type ThinkSplit,
 } from '@sluice/core';
 import { oneLine, printable } from '@sluice/lab/text';
-import { findAdvice } from '../terminal/io.ts';
-import { type Colors, indentJson, wrapText } from '../terminal/text.ts';
+import { findAdvice } from '../terminal/errors.ts';
+import { indentJson } from '../terminal/json.ts';
+import { type Colors, wrapText } from '../terminal/text.ts';
 
 /**
  * A message as sections of text; together they may exceed the maximum string length. Control characters are escaped.

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Finding } from '@sluice/core';
 import { formatBytes } from '../terminal/text.ts';
-import { type Checkup, computeOverallScore, findScore, listUnknown, NOT_KNOWN } from './checkup.ts';
-import { describeCounts, groupBreaks } from './show.ts';
+import { type Checkup, computeOverallScore, describeCounts, findScore, groupBreaks, listUnknown, NOT_KNOWN } from './checkup.ts';
 
 /** All reports of `sluice doctor` as one HTML page without external resources. */
 export function renderPage(checkups: readonly Checkup[]): string {

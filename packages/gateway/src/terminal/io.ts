@@ -5,8 +5,6 @@ import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isatty, type WriteStream } from 'node:tty';
-import type { AccumulatedError, AccumulatedMessage, ErrorCode } from '@sluice/core';
-import { readCode } from '@sluice/lab/text';
 
 /** The outside world as commands see it. Tests pass their own. */
 export interface CliIo {
@@ -36,13 +34,13 @@ export interface CliIo {
   cpuTime(): number;
 }
 
-/** A stream to write text to. */
+/** A stream to write to. */
 export interface Output {
   readonly isTTY: boolean;
   /** Width of the terminal; undefined when there is none. */
   readonly columns: number | undefined;
-  /** Resolves when the text is written; rejects with `EPIPE` when the reader has closed the pipe. */
-  write(text: string): Promise<void>;
+  /** Resolves when it is written; rejects with `EPIPE` when the reader has closed the pipe. */
+  write(data: string | Uint8Array): Promise<void>;
 }
 
 /** A source of bytes. */
@@ -182,7 +180,7 @@ function createOutput(stream: WriteStream): Output {
     get columns() {
       return stream.isTTY ? stream.columns : undefined;
     },
-    write: (text) => new Promise((resolve, reject) => stream.write(text, (error) => (error ? reject(error) : resolve()))),
+    write: (data) => new Promise((resolve, reject) => stream.write(data, (error) => (error ? reject(error) : resolve()))),
   };
 }
 
@@ -193,14 +191,8 @@ function ignoreErrors(inner: Output): Output {
     get columns() {
       return inner.columns;
     },
-    write: (text) => inner.write(text).catch(() => undefined),
+    write: (data) => inner.write(data).catch(() => undefined),
   };
-}
-
-/** Whether the reader of our output has closed the pipe, as `head` does after its lines. */
-export function isBrokenPipe(error: unknown): boolean {
-  const code = readCode(error);
-  return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED';
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -229,73 +221,3 @@ export function untilStopped(close: () => Promise<void>, { stopsOnHangup = false
     for (const name of signals) process.on(name, stop);
   });
 }
-
-/** A system error as a message with advice. `command` is suggested when the file is a URL. */
-export function describeSystemError(code: string, error: unknown, file: string, command = 'assemble'): AccumulatedError {
-  const known = Object.hasOwn(SYSTEM_ERRORS, code) ? SYSTEM_ERRORS[code] : undefined;
-  const isUrl = code === 'ENOENT' && /^https?:\/\//.test(file);
-  const message = isUrl ? `this is a URL, not a file; try: curl -N ${file} | sluice ${command}` : known?.message;
-  return { code, message: message ?? `reading failed: ${String(error)}`, canonical: known?.canonical ?? 'INTERNAL' };
-}
-
-/** What system errors mean, and what to do about them. */
-const SYSTEM_ERRORS: Readonly<Record<string, { canonical: ErrorCode; message: string }>> = {
-  ENOENT: { canonical: 'NOT_FOUND', message: 'no such file; check the path' },
-  ENOTDIR: { canonical: 'NOT_FOUND', message: 'a part of the path is not a directory; check the path' },
-  EISDIR: { canonical: 'INVALID_INPUT', message: 'this is a directory; name the files in it (DIR/*.sse)' },
-  EACCES: { canonical: 'PERMISSION', message: 'permission denied; check who may read the file (ls -l)' },
-  EPERM: { canonical: 'PERMISSION', message: 'operation not permitted; check who may read the file (ls -l)' },
-  EMFILE: { canonical: 'INTERNAL', message: 'too many open files; raise the limit (ulimit -n)' },
-  ENAMETOOLONG: {
-    canonical: 'INVALID_INPUT',
-    message: 'the name is too long; is it the content of a file? Send that to standard input',
-  },
-  ELOOP: { canonical: 'INVALID_INPUT', message: 'too many symbolic links; check the path' },
-};
-
-/** Why an input counts as failed, in one line; undefined when it does not. */
-export function describeFailure({ error, complete }: AccumulatedMessage): string | undefined {
-  if (error) return `${error.code}: ${error.message}`;
-  return complete ? undefined : 'the stream ended early: no finish reason and no end marker';
-}
-
-/** What to do about an error; undefined when its message already says so. */
-export function findAdvice({ code, canonical }: AccumulatedError): string | undefined {
-  if (Object.hasOwn(SYSTEM_ERRORS, code)) return undefined; // their messages include advice
-  return Object.hasOwn(OWN_ADVICE, code) ? OWN_ADVICE[code] : ADVICE[canonical];
-}
-
-/** Advice for codes of our own, which are more specific than the canonical ones. */
-const OWN_ADVICE: Readonly<Record<string, string>> = {
-  empty_stream: 'Nothing to assemble: check that the body was saved (curl -N … > FILE), not only the headers.',
-  not_a_stream: 'Check that the file is the body of a streaming response, and name its protocol with --protocol.',
-  too_large: 'A single event of this size is no answer of a model: check what was recorded.',
-  stream_error: 'The source broke off or reported a failure; what came before it is shown.',
-  response_failed: 'The provider gave up on this response; what came before it is shown.',
-};
-
-const ADVICE = {
-  INVALID_INPUT: 'The provider, or the system, refused the input.',
-  MISSING_REQUIRED_FIELD: 'The request lacked a field that the provider needs.',
-  INCOMPATIBLE_FEATURE: 'The request asked for something this model or provider does not have.',
-  TOOL_CALL_PARSE_ERROR: 'The provider could not read the tool call that the model wrote.',
-  JSON_PARSE_ERROR: 'The provider could not read the JSON.',
-  RATE_LIMIT: 'Too many requests or tokens: wait, then retry.',
-  AUTHENTICATION: 'The key is missing, wrong or expired.',
-  PERMISSION: 'Not allowed: the key, or the user, lacks the right to do this.',
-  NOT_FOUND: 'The file, model or endpoint does not exist.',
-  CONTEXT_LENGTH: 'The prompt is longer than the model takes: shorten it.',
-  PAYLOAD_TOO_LARGE: 'Larger than the limits allow.',
-  CONTENT_POLICY: 'A content filter stopped it.',
-  BILLING: 'The account has no credit left or is over its quota.',
-  CONFLICT: 'Another operation was in the way: retry.',
-  OVERLOADED: 'The provider is overloaded: wait, then retry.',
-  TIMEOUT: 'The provider took too long: retry.',
-  CANCELLED: 'The request was cancelled before its end.',
-  STREAM_TRUNCATED: 'The connection ended before the message did: retry.',
-  UNSUPPORTED_INTERFACE: 'The provider does not offer this kind of request.',
-  UPSTREAM_ERROR: 'The provider failed: retry, or ask its status page.',
-  INTERNAL: 'Not the fault of the stream: the machine or sluice itself failed.',
-} as const;
-
-ADVICE satisfies Record<ErrorCode, string>;

@@ -1,7 +1,6 @@
-/** Text for terminals: colours, columns, wrapping, indented JSON, JSON lines and byte counts. */
+/** Text for terminals: colours, columns, wrapping, JSON lines and byte counts. */
 
-import { endOfString } from '@sluice/core/internal';
-import { safeJson } from '@sluice/lab/text';
+import { printable, safeJson } from '@sluice/lab/text';
 import pico from 'picocolors';
 import type { CliIo, Output } from './io.ts';
 
@@ -13,6 +12,27 @@ export function chooseColors(output: Output, env: CliIo['env']): Colors {
   if (env['NO_COLOR']) return pico.createColors(false);
   const isForced = Boolean(env['FORCE_COLOR']) && env['FORCE_COLOR'] !== '0';
   return pico.createColors(isForced || (output.isTTY && env['TERM'] !== 'dumb'));
+}
+
+/** Writes the bytes of a stream: unchanged to a pipe or file, as text without control characters to a terminal. */
+export class StreamOutput {
+  readonly #output: Output;
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const { isTTY } = this.#output;
+    await this.#output.write(isTTY ? printable(this.#decoder.decode(bytes, { stream: true })) : bytes);
+  }
+
+  /** Writes the replacement character for a character that was cut at the end. */
+  async end(): Promise<void> {
+    const rest = this.#decoder.decode();
+    if (rest !== '') await this.#output.write(rest);
+  }
 }
 
 /** Rows as aligned lines; the last cell of a row is not padded. `paint` colours cells after padding. */
@@ -27,46 +47,6 @@ export function formatColumns(rows: readonly (readonly string[])[], paint: reado
       })
       .join('  '),
   );
-}
-
-/** Deeper levels are not indented further, or 1000 brackets would produce a million spaces. */
-const MAX_INDENT = 24;
-
-/**
- * Indents JSON as text instead of parsing it, so that long numbers keep their digits and duplicate keys stay visible.
- * The text must be valid JSON.
- */
-export function indentJson(json: string): string {
-  let out = '';
-  let depth = 0;
-  for (const token of readTokens(json)) {
-    if (token === '{' || token === '[') out += token + startLine(++depth);
-    else if (token === '}' || token === ']') out += startLine(--depth) + token;
-    else if (token === ',') out += token + startLine(depth);
-    else out += token === ':' ? ': ' : token;
-  }
-  return out;
-}
-
-const startLine = (depth: number): string => `\n${'  '.repeat(Math.min(depth, MAX_INDENT))}`;
-
-/** An empty container, punctuation, a number or a literal. */
-const TOKEN = /\{\s*\}|\[\s*\]|[{}[\],:]|[^\s{}[\],:"]+/y;
-
-const BLANKS = /\s*/y;
-
-function* readTokens(json: string): Generator<string, void, undefined> {
-  let at = 0;
-  while (at < json.length) {
-    BLANKS.lastIndex = at;
-    BLANKS.test(json);
-    at = BLANKS.lastIndex;
-    TOKEN.lastIndex = at;
-    const token = json[at] === '"' ? json.slice(at, endOfString(json, at)) : TOKEN.exec(json)?.[0];
-    if (token === undefined) return;
-    at += token.length;
-    yield /^[{[]\s/.test(token) ? token.replace(/\s+/, '') : token;
-  }
 }
 
 /**

@@ -1,110 +1,155 @@
-import { type AccumulatedError, type AccumulatedMessage, findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
-import { openaiChatWithCompletion } from '@sluice/core/engine';
+import {
+  type Assembled,
+  type AssembledError,
+  Assembler,
+  type CanonicalStreamEvent,
+  type Diagnostic,
+  Examiner,
+  openaiChatWithCompletion,
+  type Protocol,
+  RULES,
+  StreamValidator,
+} from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
-import { type CliIo, describeFailure } from '../../terminal/io.ts';
+import { describeFailure, EXIT, UnreadableError } from '../../terminal/errors.ts';
+import { chooseProtocols, findSources, forEachSource, isSkipped, type Source } from '../../terminal/inputs.ts';
+import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
-import { type Command, createUnknownProtocolError, defineCommand, listProtocols } from '../command.ts';
-import { chooseFiles, createEmptyMessage, readMessage } from '../inputs.ts';
+import { formatInternalError } from '../help.ts';
 import { formatDivider, showMessage } from '../show.ts';
 
-const OPTIONS = {
-  protocol: {
-    type: 'string',
-    value: 'P',
-    summary: `the protocol of the inputs (${listProtocols()}); told from the bytes when left out`,
-  },
-  json: { type: 'boolean', summary: 'one JSON object a line and input, on stdout; everything else on stderr' },
-  'split-think': { type: 'boolean', summary: 'take <think>…</think> out of the text (extras.think_split)' },
-} as const;
+interface Options {
+  protocol: string | undefined;
+  json: boolean;
+  'split-think': boolean;
+}
 
 /** `sluice assemble`: prints the complete message of each recorded stream. */
-export const assemble: Command = defineCommand({
-  summary: 'deltas to the whole message: text, reasoning, tool calls, usage, and what was wrong on the way',
-  usage: 'assemble [--protocol P] [--json] [--split-think] FILE…',
-  about:
-    'Reads recorded response streams (SSE, NDJSON, JSON arrays, whole JSON bodies) and prints the message each of them carries. "-" is standard input, which is also read when no FILE is named. One bad input never stops the others; the exit code is 1 when at least one failed or ended early.',
-  options: OPTIONS,
-  examples: [
-    { line: 'sluice assemble answer.sse', what: 'what did the model say?' },
-    { line: 'sluice assemble --json *.sse | jq -r .text', what: 'many recordings, for a program' },
-    { line: 'curl -sN https://… | sluice assemble --protocol anthropic', what: 'straight from a provider' },
-    { line: 'sluice assemble --split-think local.sse', what: 'a local model that thinks aloud' },
-  ],
-  run: async ({ options, words }, io) => {
-    const protocols = chooseProtocols(options.protocol);
-    const files = chooseFiles(words, io);
-    const job = { protocols, isJson: options.json, isSplit: options['split-think'] };
-    let failed = 0;
-    for (const [i, file] of files.entries()) if (!(await assembleOne(file, i === 0, job, io))) failed++;
-    if (failed > 0 && files.length > 1) await io.stderr.write(`sluice: ${failed} of ${files.length} inputs failed\n`);
-    return failed > 0 ? 1 : 0;
-  },
-});
+export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+  const protocols = chooseProtocols(options.protocol).map(withCompletion);
+  const job: Job = { protocols, isJson: options.json, isSplit: options['split-think'], printed: 0 };
+  return forEachSource(await findSources(words, io), io, (source) => assembleOne(source, job, io));
+}
 
 interface Job {
   protocols: readonly Protocol[];
   isJson: boolean;
   isSplit: boolean;
-}
-
-function chooseProtocols(name: string | undefined): readonly Protocol[] {
-  if (name === undefined) return Object.values(PROTOCOLS).map(withCompletion);
-  const found = findProtocol(name);
-  if (found) return [withCompletion(found)];
-  throw createUnknownProtocolError(name);
+  /** Number of messages printed so far. */
+  printed: number;
 }
 
 /** Adds the complete chat completion to the extras of chat streams. */
 const withCompletion = (protocol: Protocol): Protocol =>
   protocol.id === openaiChatWithCompletion.id ? openaiChatWithCompletion : protocol;
 
-/** Reads and prints one input; false when it failed. */
-async function assembleOne(file: string, isFirst: boolean, job: Job, io: CliIo): Promise<boolean> {
-  const message = await readMessage(file, job.protocols, io);
+/** Reads and prints one input. */
+async function assembleOne(source: Source, job: Job, io: CliIo): Promise<number | 'skipped'> {
+  const { message, isUnreadable } = await readMessage(source, job.protocols, io);
+  if (isSkipped(source, message.error)) return 'skipped';
+  const { file } = source;
   const split = job.isSplit ? withSplit(message) : message;
-  const shown = job.isJson ? await printJson(file, split, job, io) : await printReport(file, split, isFirst, job, io);
+  const shown = job.isJson ? await printJson(file, split, job, io) : await printReport(file, split, job, io);
+  job.printed++;
   const failure = describeFailure(shown);
   // On a terminal the report already shows the error.
   const isReported = !job.isJson && io.stdout.isTTY;
   if (failure !== undefined && !isReported) await io.stderr.write(`sluice: ${oneLine(file)}: ${oneLine(failure)}\n`);
-  return failure === undefined;
+  if (failure === undefined) return EXIT.ok;
+  return isUnreadable ? EXIT.unusable : EXIT.failed;
+}
+
+/** Reads an input to its end. An input that cannot be read results in a message with an error. */
+async function readMessage(source: Source, protocols: readonly Protocol[], io: CliIo): Promise<ReadResult> {
+  // The examiner instead of the assembler, so that diagnostics equal those of `sluice doctor`.
+  const examiner = new Examiner({ protocol: protocols, ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }) });
+  try {
+    for await (const chunk of source.read()) {
+      examiner.push(chunk);
+      if (examiner.hasFailed) break;
+    }
+    return { message: examiner.end().message, isUnreadable: false };
+  } catch (error) {
+    // What was read before a read error is kept; after an internal error the partial message is not reliable.
+    if (error instanceof UnreadableError)
+      return { message: buildFailedMessage(examiner, protocols, error.failure), isUnreadable: true };
+    await io.stderr.write(formatInternalError(error, io));
+    return { message: createEmptyMessage(protocols, INTERNAL), isUnreadable: false };
+  }
+}
+
+interface ReadResult {
+  message: Assembled;
+  isUnreadable: boolean;
+}
+
+const INTERNAL: AssembledError = { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' };
+
+/** Debug mode checks every event of the decoder against the canonical stream grammar. */
+function createValidator(): (event: CanonicalStreamEvent) => void {
+  const validator = new StreamValidator();
+  return (event) => void validator.push(event);
+}
+
+function buildFailedMessage(examiner: Examiner, protocols: readonly Protocol[], error: AssembledError): Assembled {
+  const partial = examiner.fail(error.message).message;
+  const isEmpty = partial.message.content.length === 0 && partial.id === '';
+  return isEmpty ? createEmptyMessage(protocols, error) : withError(partial, error);
+}
+
+/** The result for an input without any content. */
+function createEmptyMessage(protocols: readonly Protocol[], error: AssembledError): Assembled {
+  const [protocol] = protocols;
+  const empty = new Assembler({ protocol: protocols }).end();
+  return { ...withError(empty, error), protocol: protocols.length === 1 && protocol ? protocol.id : null };
+}
+
+function withError(result: Assembled, error: AssembledError): Assembled {
+  const { code, message, canonical } = error;
+  return { ...result, error, message: { ...result.message, error: { code: canonical, message, details: { code } } } };
 }
 
 /** Prints one line of JSON and returns the message that it holds. */
 async function printJson(
   file: string,
-  result: AccumulatedMessage,
+  result: Assembled,
   { protocols }: Pick<Job, 'protocols'>,
   { stdout }: Pick<CliIo, 'stdout'>,
-): Promise<AccumulatedMessage> {
-  const line = formatJsonLine({ file, ...result });
+): Promise<Assembled> {
+  const diagnostics = result.diagnostics.map(withSeverity);
+  const line = formatJsonLine({ file, ...result, diagnostics });
   if (!line) return printJson(file, createEmptyMessage(protocols, TOO_LONG), { protocols }, { stdout });
   for (const piece of line) await stdout.write(piece);
   return result;
 }
 
+/** Severity is part of a diagnostic only where it differs from that of its rule. */
+const withSeverity = (diagnostic: Diagnostic): Diagnostic => ({
+  ...diagnostic,
+  severity: diagnostic.severity ?? RULES[diagnostic.rule].severity,
+});
+
 /** For a message with a field longer than the maximum string length (512 Mi characters). */
-const TOO_LONG: AccumulatedError = {
+const TOO_LONG: AssembledError = {
   code: 'too_large',
-  message: 'the message is too long for a line of JSON; without --json it can be shown',
+  message: 'the message is too long for a line of JSON; omit --json to print it',
   canonical: 'PAYLOAD_TOO_LARGE',
 };
 
 async function printReport(
   file: string,
-  result: AccumulatedMessage,
-  isFirst: boolean,
-  { isSplit }: Job,
+  result: Assembled,
+  { isSplit, printed }: Job,
   { stdout, env }: CliIo,
-): Promise<AccumulatedMessage> {
+): Promise<Assembled> {
   const style = { colors: chooseColors(stdout, env), columns: stdout.columns, isSplit };
-  if (!isFirst) await stdout.write(formatDivider(style));
+  if (printed > 0) await stdout.write(formatDivider(style));
   for (const piece of showMessage(file, result, style)) await stdout.write(piece);
   return result;
 }
 
 /** Always adds `think_split`, even for a text without `<think>` sections. */
-function withSplit(result: AccumulatedMessage): AccumulatedMessage {
+function withSplit(result: Assembled): Assembled {
   const think_split = result.extras['think_split'] ?? { reasoning: '', text: result.text };
   return { ...result, extras: { ...result.extras, think_split } };
 }

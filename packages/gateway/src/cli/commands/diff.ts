@@ -1,64 +1,41 @@
-import { findProtocol, type Protocol } from '@sluice/core';
+import type { Protocol } from '@sluice/core';
 import { type Closeness, type Comparable, type Difference, listDifferences, readComparable } from '@sluice/lab/tape';
 import { oneLine } from '@sluice/lab/text';
+import { EXIT, UsageError } from '../../terminal/errors.ts';
+import { chooseProtocols, type RecordedBody, readBodies } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { type Colors, chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
-import { type Command, createUnknownProtocolError, defineCommand, listProtocols, UsageError } from '../command.ts';
-import { type RecordedStream, readStreams } from '../inputs.ts';
 
-const OPTIONS = {
-  protocol: {
-    type: 'string',
-    value: 'P',
-    summary: `the protocol of both (${listProtocols()}); told from the bytes when left out`,
-  },
-  events: { type: 'boolean', summary: 'compare event by event, instead of what they come to' },
-  all: { type: 'boolean', summary: 'also ids, model names, times, signatures and fields that only one protocol has' },
-  json: { type: 'boolean', summary: 'one JSON object a line and pair, on stdout; everything else on stderr' },
-} as const;
+interface Options {
+  protocol: string | undefined;
+  events: boolean;
+  all: boolean;
+  json: boolean;
+}
 
-/** `sluice diff`: compares two streams, responses or tapes by content. */
-export const diff: Command = defineCommand({
-  summary: 'two streams, whole answers or tapes, compared by what they say',
-  usage: 'diff [--protocol P] [--events] [--all] [--json] A B',
-  about:
-    'Reads both and compares what they come to: content, tool calls, stop reason, usage, error. The two may speak different protocols, and may be cut into events differently. Ids, model names and times are different every time and not compared, unless --all asks for it. Answers of two tapes are paired by name, or in order where no name is shared. "-" is standard input. The exit code is 0 when they say the same, 1 when they do not, 2 when one of them cannot be read.',
-  options: OPTIONS,
-  examples: [
-    { line: 'sluice diff before.sse after.sse', what: 'did the answer change?' },
-    { line: 'sluice convert stream --from openai --to anthropic a.sse | sluice diff a.sse -', what: 'is something lost?' },
-    { line: 'sluice diff --json tapes-monday tapes-friday | jq -c "select(.same | not)"', what: 'two recordings of one test' },
-    { line: 'sluice diff --events --all a.sse b.sse', what: 'everything, one by one' },
-  ],
-  run: async ({ options, words }, io) => {
-    const [a, b] = chooseInputs(words);
-    const protocol = chooseProtocol(options.protocol);
-    const pairs = pairStreams(await readStreams(a, io), await readStreams(b, io));
-    let different = 0;
-    for (const pair of pairs) if (!(await compareOne(pair, { ...options, protocol }, pairs.length > 1, io))) different++;
-    if (pairs.length > 1 && !options.json) await io.stdout.write(`${different} of ${pairs.length} differ\n`);
-    return different > 0 ? 1 : 0;
-  },
-});
+/** `sluice diff`: compares two streams, responses, folders or tapes by content. */
+export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+  const [a, b] = chooseInputs(words);
+  const job = { ...options, protocol: options.protocol === undefined ? undefined : chooseProtocols(options.protocol)[0] };
+  const pairs = pairStreams(await readBodies(a, io), await readBodies(b, io));
+  let different = 0;
+  for (const pair of pairs) if (!(await compareOne(pair, job, pairs.length > 1, io))) different++;
+  if (pairs.length > 1 && !options.json) await io.stdout.write(`${different} of ${pairs.length} differ\n`);
+  return different > 0 ? EXIT.failed : EXIT.ok;
+}
 
 function chooseInputs([a, b, more]: readonly string[]): [string, string] {
   if (a === undefined || b === undefined)
-    throw new UsageError('name two things to compare: files, tapes, or "-" for standard input');
-  if (more !== undefined) throw new UsageError(`two at a time: "${oneLine(more)}" is not expected`);
+    throw new UsageError('name two inputs: files, folders, tapes, or "-" for standard input');
+  if (more !== undefined) throw new UsageError(`only two inputs can be compared; "${oneLine(more)}" is the third`);
   if (a === '-' && b === '-') throw new UsageError('standard input ("-") can be read only once');
   return [a, b];
 }
 
-function chooseProtocol(name: string | undefined): Protocol | undefined {
-  const protocol = name === undefined ? undefined : findProtocol(name);
-  if (name !== undefined && !protocol) throw createUnknownProtocolError(name);
-  return protocol;
-}
-
-type Pair = readonly [a: RecordedStream | undefined, b: RecordedStream | undefined];
+type Pair = readonly [a: RecordedBody | undefined, b: RecordedBody | undefined];
 
 /** Pairs streams by name if any name is shared, else in order. A stream without a partner is paired with undefined. */
-function pairStreams(a: readonly RecordedStream[], b: readonly RecordedStream[]): Pair[] {
+function pairStreams(a: readonly RecordedBody[], b: readonly RecordedBody[]): Pair[] {
   const byName = new Map(b.map((stream) => [stream.name, stream]));
   if (!a.some(({ name }) => byName.has(name))) {
     return Array.from({ length: Math.max(a.length, b.length) }, (_, at): Pair => [a[at], b[at]]);
@@ -77,7 +54,7 @@ interface CompareOptions extends Closeness {
 
 /** Compares and prints one pair; true when both have the same content. */
 async function compareOne([a, b]: Pair, options: CompareOptions, isOneOfMany: boolean, io: CliIo): Promise<boolean> {
-  const read = (stream: RecordedStream | undefined) => stream && readComparable(stream.bytes, options.protocol, options);
+  const read = (stream: RecordedBody | undefined) => stream && readComparable(stream.bytes, options.protocol, options);
   const [left, right] = [read(a), read(b)];
   const differences =
     left && right ? [...compareStatus(a, b), ...listDifferences(left.value, right.value)] : [missingPartner(a, b)];
@@ -94,10 +71,10 @@ async function compareOne([a, b]: Pair, options: CompareOptions, isOneOfMany: bo
   return isSame;
 }
 
-const compareStatus = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference[] =>
+const compareStatus = (a: RecordedBody | undefined, b: RecordedBody | undefined): Difference[] =>
   a?.status === undefined || b?.status === undefined ? [] : listDifferences(a.status, b.status, 'status');
 
-const missingPartner = (a: RecordedStream | undefined, b: RecordedStream | undefined): Difference => ({
+const missingPartner = (a: RecordedBody | undefined, b: RecordedBody | undefined): Difference => ({
   path: '',
   a: a?.name,
   b: b?.name,
@@ -111,8 +88,8 @@ const toJsonDifference = ({ path, a, b }: Difference): object => ({
 });
 
 interface Sides {
-  a: RecordedStream | undefined;
-  b: RecordedStream | undefined;
+  a: RecordedBody | undefined;
+  b: RecordedBody | undefined;
   left: Comparable | undefined;
   right: Comparable | undefined;
 }
@@ -129,17 +106,17 @@ function formatPair(
   if (isSame && isOneOfMany) return `${green('same')}  ${oneLine(a?.name ?? '')}\n`;
   const heads = formatColumns([formatHead('A', a, left), formatHead('B', b, right)], [bold, (cell) => cell, dim, dim]);
   const verdict = isSame
-    ? green('They say the same.')
-    : red(`Different in ${differences.length} place${differences.length === 1 ? '' : 's'}:`);
+    ? green('The contents are equal.')
+    : red(`${differences.length} difference${differences.length === 1 ? '' : 's'}:`);
   return `${[...heads, verdict, ...differences.slice(0, MAX_SHOWN).flatMap((difference) => formatDifference(difference, colors))].join('\n')}\n${formatRest(differences)}`;
 }
 
 const MAX_SHOWN = 40;
 
 const formatRest = ({ length }: readonly Difference[]): string =>
-  length > MAX_SHOWN ? `  … and ${length - MAX_SHOWN} more (--json has them all)\n` : '';
+  length > MAX_SHOWN ? `  … and ${length - MAX_SHOWN} more (--json prints all)\n` : '';
 
-function formatHead(side: string, stream: RecordedStream | undefined, comparable: Comparable | undefined): string[] {
+function formatHead(side: string, stream: RecordedBody | undefined, comparable: Comparable | undefined): string[] {
   if (!stream || !comparable) return [side, 'nothing'];
   const { protocol, text, tool_calls: calls, finish_reason: finish, error } = comparable.read;
   const facts = [

@@ -1,82 +1,110 @@
-import { type AccumulatedError, findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
-import { oneLine, printable, systemCode } from '@sluice/lab/text';
+import { isUtf8 } from 'node:buffer';
+import { basename, join } from 'node:path';
+import type { AssembledError, Protocol } from '@sluice/core';
+import { oneLine } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
-import { readInput } from '../../terminal/inputs.ts';
-import { type CliIo, describeFailure, describeSystemError, findAdvice } from '../../terminal/io.ts';
-import { chooseColors } from '../../terminal/text.ts';
-import { type Command, createUnknownProtocolError, defineCommand, listProtocols, UsageError } from '../command.ts';
-import { chooseFiles } from '../inputs.ts';
+import { describeFailure, EXIT, findAdvice, UnreadableError, UsageError } from '../../terminal/errors.ts';
+import { chooseProtocols, findSources, forEachSource, isSkipped, readBytes, type Source } from '../../terminal/inputs.ts';
+import type { CliIo } from '../../terminal/io.ts';
+import { chooseColors, formatJsonLine, StreamOutput } from '../../terminal/text.ts';
 
-const OPTIONS = {
-  protocol: {
-    type: 'string',
-    value: 'P',
-    summary: `the protocol of the stream (${listProtocols()}); told from the bytes when left out`,
-  },
-  all: { type: 'boolean', summary: 'bring in line what is merely unusual, too (severity info)' },
-  quiet: { type: 'boolean', summary: 'say nothing about what was repaired' },
-} as const;
+interface Options {
+  protocol: string | undefined;
+  all: boolean;
+  quiet: boolean;
+  json: boolean;
+  out: string | undefined;
+}
 
-/** `sluice repair`: rewrites a recorded stream without its departures from the standard. */
-export const repair: Command = defineCommand({
-  summary: 'the stream again, as its protocol wants it; one that conforms stays as it is, byte for byte',
-  usage: 'repair [--protocol P] [--all] [--quiet] [FILE]',
-  about:
-    'Reads a recorded stream to its end and writes it again in the same protocol, without the departures that clients break on: ids and indexes are filled in, arguments joined, frames and envelopes completed. What was done is told on stderr. A stream that conforms is passed on untouched. "-" is standard input, which is also read when no FILE is named. What the stream never said cannot be repaired: one that failed or ended early ends in an error of its protocol, and the exit code is 1.',
-  options: OPTIONS,
-  examples: [
-    { line: 'sluice repair broken.sse > good.sse', what: 'a stream that an SDK can read' },
-    { line: 'curl -sN https://… | sluice repair | sluice assemble', what: 'on the way' },
-    { line: 'sluice doctor broken.sse', what: 'what is wrong with it, first' },
-  ],
-  run: async ({ options, words }, io) => {
-    const protocols = chooseProtocols(options.protocol);
-    const [file = '-', another] = chooseFiles(words, io);
-    if (another !== undefined) throw new UsageError('one stream at a time: name one FILE');
-    const chunks = await readChunks(file, io);
-    if ('code' in chunks) return reportError(file, chunks, io);
-    const result = repairStream(chunks, { protocols, all: options.all });
-    await writeChunks(result.chunks ?? [], io);
-    if (!options.quiet) await printRepairs(file, result, io);
-    const { message } = result.examination;
-    if (describeFailure(message) === undefined) return 0;
-    return reportError(file, message.error ?? ENDED_EARLY, io);
-  },
-});
+/** `sluice repair`: rewrites recorded streams without their departures from the standard. */
+export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+  const job = { ...options, protocols: chooseProtocols(options.protocol) };
+  const sources = await findSources(words, io);
+  if (sources.length > 1 && !options.json && options.out === undefined)
+    throw new UsageError(`${sources.length} streams cannot share stdout; use --out DIR or --json, or name one FILE`);
+  if (options.out !== undefined) await makeFolder(options.out, sources, io);
+  return forEachSource(sources, io, (source) => repairOne(source, job, io));
+}
 
-const ENDED_EARLY: AccumulatedError = {
+interface Job extends Options {
+  protocols: readonly Protocol[];
+}
+
+async function makeFolder(out: string, sources: readonly Source[], io: CliIo): Promise<void> {
+  const names = sources.map(({ file }) => outputName(file));
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined)
+    throw new UsageError(`two inputs are called "${oneLine(twice)}"; repair them one by one, each with its own --out`);
+  await io.makeDirectory(out);
+}
+
+const outputName = (file: string): string => (file === '-' ? 'stdin' : basename(file));
+
+/** Repairs one stream. It is read whole, because whether it conforms is known only at its end. */
+async function repairOne(source: Source, job: Job, io: CliIo): Promise<number | 'skipped'> {
+  const { file } = source;
+  const bytes = await readBytes(source).catch((error: unknown) => {
+    if (error instanceof UnreadableError) return error.failure;
+    throw error;
+  });
+  if ('code' in bytes) return fail(file, { error: bytes, code: EXIT.unusable }, job, io);
+  const result = repairStream([bytes], { protocols: job.protocols, all: job.all });
+  const { message } = result.examination;
+  if (isSkipped(source, message.error)) return 'skipped';
+  const error = describeFailure(message) === undefined ? undefined : (message.error ?? ENDED_EARLY);
+  await writeResult(file, result, error, job, io);
+  if (!job.quiet) await printRepairs(file, result, io);
+  if (error) await reportError(file, error, io);
+  return error ? EXIT.failed : EXIT.ok;
+}
+
+const ENDED_EARLY: AssembledError = {
   code: 'ended_early',
   message: 'the stream ended early: no finish reason and no end marker',
   canonical: 'STREAM_TRUNCATED',
 };
 
-function chooseProtocols(name: string | undefined): readonly Protocol[] {
-  if (name === undefined) return Object.values(PROTOCOLS);
-  const found = findProtocol(name);
-  if (found) return [found];
-  throw createUnknownProtocolError(name);
+async function fail(
+  file: string,
+  { error, code }: { error: AssembledError; code: number },
+  { json }: Job,
+  io: CliIo,
+): Promise<number> {
+  if (json) await printJson({ file, protocol: null, body: null, encoding: 'utf8', repaired: [], notes: [], error }, io);
+  await reportError(file, error, io);
+  return code;
 }
 
-/** Reads the whole input: whether a stream conforms is known only at its end. */
-async function readChunks(file: string, io: CliIo): Promise<Uint8Array[] | AccumulatedError> {
-  const chunks: Uint8Array[] = [];
-  try {
-    for await (const chunk of readInput(file, io)) chunks.push(chunk);
-    return chunks;
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    return describeSystemError(code, error, file, 'repair');
+async function writeResult(
+  file: string,
+  { chunks, examination, repaired, notes }: Repaired,
+  error: AssembledError | undefined,
+  { json, out }: Job,
+  io: CliIo,
+): Promise<void> {
+  const body = chunks && Buffer.concat(chunks);
+  if (out !== undefined && body) {
+    const target = await io.createFile(join(out, outputName(file)));
+    await target.write(body);
+    await target.commit();
+  }
+  if (json) {
+    // A conforming stream is kept byte for byte, and JSON cannot hold bytes that are not UTF-8.
+    const encoding = !body || isUtf8(body) ? 'utf8' : 'base64';
+    const { protocol } = examination;
+    await printJson(
+      { file, protocol, body: body?.toString(encoding) ?? null, encoding, repaired, notes, error: error ?? null },
+      io,
+    );
+  } else if (out === undefined && body) {
+    const output = new StreamOutput(io.stdout);
+    await output.write(body);
+    await output.end();
   }
 }
 
-async function writeChunks(chunks: readonly Uint8Array[], { stdout }: CliIo): Promise<void> {
-  // A conforming stream is passed on unchanged, including a byte order mark.
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  for (const chunk of chunks) {
-    const text = decoder.decode(chunk, { stream: true });
-    await stdout.write(stdout.isTTY ? printable(text) : text);
-  }
+async function printJson(record: object, { stdout }: CliIo): Promise<void> {
+  for (const piece of formatJsonLine(record) ?? []) await stdout.write(piece);
 }
 
 /** Prints one line for each departure and for each note of the encoder. */
@@ -87,14 +115,13 @@ async function printRepairs(file: string, { chunks, repaired, notes }: Repaired,
     await io.stderr.write(`${name} ${yellow(rule)} ${count > 1 ? `×${count}, from ` : ''}byte ${offset}: ${remedy}\n`);
   for (const { code, path, message } of notes)
     await io.stderr.write(`${name} ${yellow(code)} ${oneLine(path === '' ? '/' : path)}: ${oneLine(message)}\n`);
-  if (chunks && repaired.length === 0) await io.stderr.write(`${name} ${green('conforms')}: passed on as it is\n`);
+  if (chunks && repaired.length === 0) await io.stderr.write(`${name} ${green('conforms')}: unchanged\n`);
 }
 
-async function reportError(file: string, error: AccumulatedError, io: CliIo): Promise<number> {
+async function reportError(file: string, error: AssembledError, io: CliIo): Promise<void> {
   const advice = findAdvice(error);
   await io.stderr.write(
     `${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,
   );
   if (advice !== undefined && io.stderr.isTTY) await io.stderr.write(`  ${advice}\n`);
-  return 1;
 }

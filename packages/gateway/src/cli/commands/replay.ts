@@ -1,68 +1,73 @@
+import { join } from 'node:path';
 import { MUTATIONS, SHORT_NAMES } from '@sluice/lab/mutate';
 import { FAULTS, FaultError, type Faults, parseFaults } from '@sluice/lab/replay';
 import { type Exchange, readTape, TapeError } from '@sluice/lab/tape';
 import { oneLine } from '@sluice/lab/text';
-import { EXCHANGE_HEADER, FAULT_HEADER, Replayer, type Served } from '../../tape/replayer.ts';
+import { Replayer, type Served } from '../../tape/replayer.ts';
+import { EXIT, UsageError } from '../../terminal/errors.ts';
+import { readFileBytes } from '../../terminal/inputs.ts';
 import { type CliIo, untilStopped } from '../../terminal/io.ts';
 import { type Colors, chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
-import { type Command, defineCommand, UsageError } from '../command.ts';
 import { listenOn, parsePort } from '../serve.ts';
 
-const OPTIONS = {
-  port: { type: 'string', value: 'N', summary: 'the port to listen on, on 127.0.0.1 (4143)' },
-  speed: { type: 'string', value: 'N', summary: '1: as slowly as it was recorded, 10: ten times faster; at once when left out' },
-  fault: {
-    type: 'string',
-    value: 'F',
-    summary: 'what goes wrong: cut=300, status=429,times=2, sse/crlf … (--faults lists them)',
-  },
-  repair: { type: 'boolean', summary: 'conforming answers also in the protocol of the tape, instead of its very bytes' },
-  strict: { type: 'boolean', summary: 'answer only requests that the tape knows, or whose model it knows' },
-  list: { type: 'boolean', summary: 'show the exchanges of the tape, and serve nothing' },
-  faults: { type: 'boolean', summary: 'show what can go wrong, and serve nothing' },
-  json: { type: 'boolean', summary: 'one JSON object a line and request (or row), on stdout; everything else on stderr' },
-} as const;
+interface Options {
+  port: string | undefined;
+  speed: string | undefined;
+  fault: string | undefined;
+  repair: boolean;
+  strict: boolean;
+  list: boolean;
+  faults: boolean;
+  json: boolean;
+}
 
 const DEFAULT_PORT = '4143';
 
 /** `sluice replay`: a mock provider that replays recorded exchanges. */
-export const replay: Command = defineCommand({
-  summary: 'a mock provider out of recorded exchanges, in any of the four protocols, with faults on request',
-  usage: 'replay [--port N] [--speed N] [--fault F] [--repair] [--strict] [--list] [--faults] [--json] DIR',
-  about: `Answers clients out of a tape: a folder that "sluice record" made, saved streams (*.sse), or one of them. A client of the recorded protocol gets the recorded bytes in the recorded reads, any other client gets them converted. The answer is that of the same request; else of the same model; else the next in order. A fault is asked for by --fault for all, by the header "${FAULT_HEADER}" for one request, or behind the name of the model ("gpt-5!cut=300"). The header "${EXCHANGE_HEADER}" names an exchange. Listens on 127.0.0.1 only.`,
-  options: OPTIONS,
-  examples: [
-    { line: 'sluice replay tapes', what: 'then let the client ask http://127.0.0.1:4143' },
-    { line: 'sluice replay --list tapes', what: 'what is on the tape?' },
-    { line: 'sluice replay --speed 1 tapes', what: 'with the delays of then' },
-    { line: 'sluice replay --fault status=429,times=2 tapes', what: 'does the app retry, and heal?' },
-    { line: 'sluice replay --fault chat/ids-blank,slow=20 answer.sse', what: 'one saved stream, in the dialect of some server' },
-    { line: `curl -H "${FAULT_HEADER}: reset=500" http://127.0.0.1:4143/v1/chat/completions …`, what: 'this request only' },
-  ],
-  run: async ({ options, words }, io) => {
-    if (options.faults) return listFaults(options.json, io);
-    const exchanges = await openTape(words);
-    if (options.list) return listExchanges(exchanges, options.json, io);
-    const replayer = await Replayer.open({
-      exchanges,
-      speed: parseSpeed(options.speed),
-      faults: parseFaultOption(options.fault),
-      repair: options.repair,
-      isStrict: options.strict,
-      onServed: (served) => printServed(served, options.json, io),
+export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+  if (options.faults) return listFaults(options.json, io);
+  const path = chooseTape(words);
+  if (path !== '-') return replayTape(path, options, io);
+  return io.inTemporaryFolder(async (folder) => {
+    const file = join(folder, 'stdin.sse');
+    const output = await io.createFile(file);
+    await output.write(await readFileBytes('-', io));
+    await output.commit();
+    return replayTape(file, options, io).catch((error: unknown) => {
+      // The name of the temporary file means nothing to the user.
+      if (error instanceof UsageError) throw new UsageError(error.message.replaceAll(file, 'standard input'), { cause: error });
+      throw error;
     });
-    const address = await listenOn(replayer, parsePort(options.port ?? DEFAULT_PORT));
-    const stopped = untilStopped(() => replayer.close());
-    const output = options.json ? io.stderr : io.stdout;
-    await output.write(welcome(address, exchanges, options.fault, chooseColors(output, io.env)));
-    await stopped;
-    return 0;
-  },
-});
+  });
+}
 
-async function openTape([path, another]: readonly string[]): Promise<Exchange[]> {
-  if (path === undefined) throw new UsageError('name the tape: a folder of "sluice record", or a saved stream');
-  if (another !== undefined) throw new UsageError(`one tape at a time: "${oneLine(another)}" is not expected`);
+function chooseTape([path, another]: readonly string[]): string {
+  if (path === undefined)
+    throw new UsageError('no input; name a tape of "sluice record", a saved stream, or "-" for standard input');
+  if (another !== undefined) throw new UsageError(`only one tape can be replayed; "${oneLine(another)}" is the second`);
+  return path;
+}
+
+async function replayTape(path: string, options: Options, io: CliIo): Promise<number> {
+  const exchanges = await openTape(path);
+  if (options.list) return listExchanges(exchanges, options.json, io);
+  const replayer = await Replayer.open({
+    exchanges,
+    speed: parseSpeed(options.speed),
+    faults: parseFaultOption(options.fault),
+    repair: options.repair,
+    isStrict: options.strict,
+    onServed: (served) => printServed(served, options.json, io),
+  });
+  const address = await listenOn(replayer, parsePort(options.port ?? DEFAULT_PORT));
+  const stopped = untilStopped(() => replayer.close());
+  const output = options.json ? io.stderr : io.stdout;
+  await output.write(welcome(address, exchanges, options.fault, chooseColors(output, io.env)));
+  await stopped;
+  return EXIT.ok;
+}
+
+async function openTape(path: string): Promise<Exchange[]> {
   try {
     return await readTape(path);
   } catch (error) {
@@ -75,7 +80,7 @@ function parseSpeed(text: string | undefined): number {
   if (text === undefined) return 0;
   const speed = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && speed > 0) return speed;
-  throw new UsageError(`--speed must be a number above 0, not "${oneLine(text).slice(0, 40)}"; without it there is no delay`);
+  throw new UsageError(`--speed must be a number above 0, not "${oneLine(text).slice(0, 40)}"; omit it for no delay`);
 }
 
 function parseFaultOption(text: string | undefined): Faults {
@@ -120,9 +125,19 @@ const buildRow = ({ name, protocol, model, isStream, ending, request, response }
 
 async function listFaults(isJson: boolean, io: CliIo): Promise<number> {
   const { bold, cyan, dim } = chooseColors(io.stdout, io.env);
-  const faults = Object.entries(FAULTS).map(([name, { value, title }]) => ({ fault: `${name}=${value}`, title }));
+  const faults = Object.entries(FAULTS).map(([name, { value, title }]) => ({
+    fault: `${name}=${value}`,
+    title,
+    short: null,
+    protocols: null,
+  }));
   const short = new Map([...SHORT_NAMES].map(([name, id]) => [id, name]));
-  const dialects = MUTATIONS.map(({ id, title, protocols }) => ({ fault: id, short: short.get(id), title, protocols }));
+  const dialects = MUTATIONS.map(({ id, title, protocols }) => ({
+    fault: id,
+    title,
+    short: short.get(id) ?? null,
+    protocols,
+  }));
   if (isJson) {
     for (const row of [...faults, ...dialects]) await io.stdout.write(formatJsonLine(row)?.join('') ?? '');
     return 0;
@@ -131,16 +146,18 @@ async function listFaults(isJson: boolean, io: CliIo): Promise<number> {
     formatColumns(rows, [cyan])
       .map((text) => `  ${text}\n`)
       .join('');
-  const named = dialects.map((row) => [row.fault, `${row.title}${row.short === undefined ? '' : dim(`  (${row.short})`)}`]);
+  const named = dialects.map((row) => [row.fault, `${row.title}${row.short === null ? '' : dim(`  (${row.short})`)}`]);
   await io.stdout.write(
-    `${bold('What happens to the answer')} (joined with commas)\n${line(faults.map((row) => [row.fault, row.title]))}\n`,
+    `${bold('Faults of the response')} (joined with commas)\n${line(faults.map((row) => [row.fault, row.title]))}\n`,
   );
-  await io.stdout.write(`${bold('What stands in the stream')}: ${named.length} dialects of real servers\n${line(named)}`);
+  await io.stdout.write(`${bold('Violations in the stream')}: ${named.length} dialects of real servers\n${line(named)}`);
   return 0;
 }
 
 function printServed(served: Served, isJson: boolean, io: CliIo): void {
-  const line = isJson ? formatJsonLine(served)?.join('') : formatLine(served, chooseColors(io.stdout, io.env));
+  const line = isJson
+    ? formatJsonLine({ ...served, exchange: served.exchange ?? null })?.join('')
+    : formatLine(served, chooseColors(io.stdout, io.env));
   void io.stdout.write(line ?? '').catch(() => undefined);
 }
 
@@ -153,7 +170,7 @@ function formatLine({ method, path, model, status, exchange, why, faults, skippe
     ...(exchange === undefined ? [] : [`→ ${oneLine(exchange)}`]),
     dim(`(${oneLine(why)})`),
     ...(faults === '' ? [] : [yellow(oneLine(faults))]),
-    ...(skipped.length === 0 ? [] : [yellow(`left out, as they do not fit: ${skipped.join(', ')}`)]),
+    ...(skipped.length === 0 ? [] : [yellow(`skipped, not applicable: ${skipped.join(', ')}`)]),
   ];
   return `${parts.join('  ')}\n`;
 }

@@ -2,59 +2,44 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { KEY_VARIABLES } from '../../providers/lookup.ts';
+import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo, Program } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
-import { type Client, chooseClient, chooseModel, chooseUrl, TARGET_OPTIONS, type Target } from '../clients.ts';
-import { type Command, defineCommand, UsageError } from '../command.ts';
+import { type Client, chooseClient, chooseModel, chooseUrl, type Target } from '../clients.ts';
 import { startGateway } from '../serve.ts';
 
-const OPTIONS = {
-  ...TARGET_OPTIONS,
-  config: { type: 'string', value: 'FILE', summary: 'the configuration of a gateway that is started for this run' },
-  'pass-env': {
-    type: 'string',
-    value: 'NAMES',
-    summary: 'variables with keys that the client gets nevertheless, separated by commas',
-  },
-} as const;
+interface Options {
+  url: string | undefined;
+  model: string | undefined;
+  key: string | undefined;
+  config: string | undefined;
+  'pass-env': string | undefined;
+}
 
 /** `sluice run`: starts a client that uses the gateway. */
-export const run: Command = defineCommand({
-  summary: 'start a client that asks the gateway',
-  usage: 'run CLIENT [--url URL | --config FILE] [--model M] [--key K] [--pass-env NAMES] [-- ARGUMENTS…]',
-  about:
-    'Starts CLIENT so that it asks the gateway, for this run only, and hands it what follows "--". Without --url, a gateway is started on a free port and ends with the client, unless one listens at the usual address; the gateway that --url names must be running. For a library, what follows "--" is the program to start. Signals go to the client, and its exit code is passed on (127: there is no such program). A client that keeps its settings in a file gets a folder of its own for the run. The client inherits the environment without keys: the variables in which the keys of known providers are kept (docs/config.md lists them), SLUICE_KEYS, SLUICE_KEY, and those that api_key, headers and auth.keys of the configuration file refer to are removed. --pass-env NAME keeps one.',
-  options: OPTIONS,
-  examples: [
-    { line: 'sluice run claude', what: 'Claude Code, with whatever the gateway has' },
-    { line: 'sluice run codex --model anthropic/claude-sonnet-5 -- exec "say hello"', what: 'Codex asks Claude' },
-    { line: 'sluice run openai -- node program.js', what: 'a program that uses an SDK of OpenAI' },
-  ],
-  run: async ({ options, words: [name, ...words] }, io) => {
-    const { client } = chooseClient(name);
-    if (client.env === undefined && client.file === undefined)
-      throw new UsageError(`"${name}" is set up in the program itself: "sluice env ${name}" shows how`);
-    if (client.command === undefined && words.length === 0)
-      throw new UsageError(`say which program to start: sluice run ${name} -- PROGRAM`);
-    const inherited = await buildInheritedEnv(options, io);
-    const gateway = await findGateway(options, io);
-    const target = { url: gateway.url, key: gateway.key, ...chooseModel(client, options.model) };
-    try {
-      return await withOwnSettings(client, target, io, (settings) =>
-        startProgram(client, buildProgram(client, target, words, settings, inherited), io),
-      );
-    } finally {
-      await gateway.close();
-    }
-  },
-});
-
-type RunOptions = Readonly<Record<keyof typeof OPTIONS, string | undefined>>;
+export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+  const [name, ...rest] = words;
+  const { client } = chooseClient(name);
+  if (client.env === undefined && client.file === undefined)
+    throw new UsageError(`"${name}" is set up in the code of a program; "sluice env ${name}" prints how`);
+  if (client.command === undefined && rest.length === 0)
+    throw new UsageError(`name the program to start: sluice run ${name} -- PROGRAM`);
+  const inherited = await buildInheritedEnv(options, io);
+  const gateway = await findGateway(options, io);
+  const target = { url: gateway.url, key: gateway.key, ...chooseModel(client, options.model) };
+  try {
+    return await withOwnSettings(client, target, io, (settings) =>
+      startProgram(client, buildProgram(client, target, rest, settings, inherited), io),
+    );
+  } finally {
+    await gateway.close();
+  }
+}
 
 /** The gateway at `--url` or at the default address, or a new one for this run. */
-async function findGateway({ url: givenUrl, key, config }: RunOptions, io: CliIo): Promise<Gateway> {
+async function findGateway({ url: givenUrl, key, config }: Options, io: CliIo): Promise<Gateway> {
   if (givenUrl !== undefined && config !== undefined)
-    throw new UsageError('--url is for a gateway that is running, --config for one to start: use one of them');
+    throw new UsageError('--url names a running gateway and --config starts one; use one of them');
   const url = chooseUrl(givenUrl);
   const clientKey = key ?? (io.env['SLUICE_KEY'] || undefined);
   const found = config === undefined ? await probe(url) : 'nothing';
@@ -63,7 +48,7 @@ async function findGateway({ url: givenUrl, key, config }: RunOptions, io: CliIo
   // Silent, because the client uses the terminal.
   const running = await startGateway({ config, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
   const { dim } = chooseColors(io.stderr, io.env);
-  await io.stderr.write(`${dim(`sluice: a gateway for this run listens on ${running.url}`)}\n`);
+  await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}`)}\n`);
   return { url: running.url, key: clientKey ?? running.state.keys[0]?.reveal() ?? 'any', close: () => running.close(0) };
 }
 
@@ -92,7 +77,7 @@ async function probe(url: string): Promise<'gateway' | keyof typeof MISSING> {
 }
 
 /** Our environment without keys of providers and of the gateway; the client needs only the key that it is given. */
-async function buildInheritedEnv(options: RunOptions, { env }: CliIo): Promise<CliIo['env']> {
+async function buildInheritedEnv(options: Options, { env }: CliIo): Promise<CliIo['env']> {
   const passed = parsePassedNames(options['pass-env'], env);
   const removed = new Set(['SLUICE_KEYS', 'SLUICE_KEY', ...KEY_VARIABLES, ...(await listConfigVariables(options.config, env))]);
   return Object.fromEntries(Object.entries(env).filter(([name]) => passed.has(name) || !removed.has(name.toUpperCase())));
@@ -152,8 +137,8 @@ async function startProgram({ title, install }: Client, program: Program, io: Cl
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;
     const { red } = chooseColors(io.stderr, io.env);
-    const advice = install === undefined ? '' : `; ${title} is installed with: ${install}`;
-    await io.stderr.write(`${red('sluice:')} there is no program "${oneLine(program.command)}"${advice}\n`);
+    const advice = install === undefined ? '' : `; install ${title} with: ${install}`;
+    await io.stderr.write(`${red('sluice:')} no program "${oneLine(program.command)}" was found${advice}\n`);
     return NOT_FOUND;
   }
 }

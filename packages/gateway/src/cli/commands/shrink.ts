@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type AccumulatedMessage, findProtocol, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
+import { type Assembled, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
 import {
   assemble,
   buildCase,
@@ -14,84 +14,54 @@ import {
   writeReport,
 } from '@sluice/lab/shrink';
 import { didYouMean, oneLine, printable } from '@sluice/lab/text';
+import { EXIT, UsageError } from '../../terminal/errors.ts';
+import { chooseProtocols, type RecordedBody, readBodies } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatBytes, formatJsonLine } from '../../terminal/text.ts';
-import { type Command, createUnknownProtocolError, defineCommand, listProtocols, UsageError } from '../command.ts';
 import { readVersion } from '../help.ts';
-import { type RecordedStream, readStreams } from '../inputs.ts';
 
-const OPTIONS = {
-  until: {
-    type: 'string',
-    value: 'RULE|COMMAND',
-    summary: 'what the stream must still show: a rule, or a command that exits with 0 for it ({} is the file)',
-  },
-  protocol: {
-    type: 'string',
-    value: 'P',
-    summary: `the protocol of the stream (${listProtocols()}); told from the bytes when left out`,
-  },
-  out: { type: 'string', value: 'DIR', summary: 'where case, stream and report are written (shrunk)' },
-  seconds: { type: 'string', value: 'N', summary: 'how long it may take; what is reached by then is the result (25)' },
-  json: { type: 'boolean', summary: 'one JSON object about the result on stdout; everything else on stderr' },
-} as const;
+interface Options {
+  until: string | undefined;
+  protocol: string | undefined;
+  out: string | undefined;
+  seconds: string | undefined;
+  json: boolean;
+}
 
 const DEFAULT_OUT = 'shrunk';
 
 const DEFAULT_SECONDS = '25';
 
 /** `sluice shrink`: reduces a recorded stream to the smallest one that still shows a problem. */
-export const shrink: Command = defineCommand({
-  summary: 'the smallest stream that still shows a departure, or still breaks a program, as a case and a report',
-  usage: 'shrink --until RULE|"COMMAND" [--protocol P] [--out DIR] [--seconds N] [--json] TAPE|FILE',
-  about:
-    'Leaves out events, lines, fields and text as long as what is left still shows it: a rule that "sluice doctor" names, or a command of yours that exits with 0 as long as it is there. Texts that do not matter are replaced, so that the result can be shown around. Of a tape, the first answer that shows it is taken. Writes the stream (.sse), a case for fixtures/ (.jsonl; none for bytes that are not UTF-8) and a report (.md). With a rule, the result ends as the input does, and has no other departures than the input unless that would leave too much.',
-  options: OPTIONS,
-  examples: [
-    { line: 'sluice shrink --until chat/tool-index-missing answer.sse', what: 'why does Sluice complain?' },
-    { line: 'sluice shrink --until "! node parse.js {}" answer.sse', what: 'what is it that breaks my parser?' },
-    {
-      line: 'sluice shrink --until "python check.py {}" --seconds 120 tapes',
-      what: 'the first answer of a tape, with more time',
-    },
-    { line: 'cat shrunk/*.jsonl >> fixtures/cases-own.jsonl', what: 'afterwards: keep it as a test' },
-  ],
-  run: async ({ options, words }, io) => {
-    const until = parseUntil(options.until);
-    const protocol = chooseProtocol(options.protocol);
-    const maxMs = parseSeconds(options.seconds ?? DEFAULT_SECONDS) * 1000;
-    const streams = await readStreams(chooseInput(words, io), io);
-    return io.inTemporaryFolder(async (folder) => {
-      const found = await findStream(streams, until, protocol, folder, io);
-      if (!found) return reportNothingFound(streams, until, protocol, io);
-      const shrunk = await withProgress(io, found.text, (onBetter) =>
-        shrinkText(found.text, { ...found.test, now: io.now, mostMs: maxMs, onBetter }),
-      );
-      await writeResult(found, shrunk, until, { out: options.out ?? DEFAULT_OUT, isJson: options.json }, io);
-      return 0;
-    });
-  },
-});
+export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+  const until = parseUntil(options.until);
+  const protocol = options.protocol === undefined ? undefined : chooseProtocols(options.protocol)[0];
+  const maxMs = parseSeconds(options.seconds ?? DEFAULT_SECONDS) * 1000;
+  const streams = await readBodies(chooseInput(words, io), io);
+  return io.inTemporaryFolder(async (folder) => {
+    const found = await findStream(streams, until, protocol, folder, io);
+    if (!found) return reportNothingFound(streams, until, protocol, io);
+    const shrunk = await withProgress(io, found.text, (onBetter) =>
+      shrinkText(found.text, { ...found.test, now: io.now, mostMs: maxMs, onBetter }),
+    );
+    await writeResult(found, shrunk, until, { out: options.out ?? DEFAULT_OUT, isJson: options.json }, io);
+    return EXIT.ok;
+  });
+}
 
 const isRule = (text: string): text is RuleId => Object.hasOwn(RULES, text);
 
 function parseUntil(text: string | undefined): Until {
-  if (text === undefined) throw new UsageError('--until is missing: say what the stream must still show, a RULE or a "COMMAND"');
+  if (text === undefined)
+    throw new UsageError(
+      '--until is required: a RULE that the stream must still show, or a "COMMAND" that must still exit with 0',
+    );
   if (isRule(text)) return { rule: text };
   // This looks like a rule id, so it is a typo and not a command.
   if (/^[a-z-]+\/[a-z0-9-]+$/.test(text))
     throw new UsageError(`unknown rule "${text}"${didYouMean(text, Object.keys(RULES))}\n"sluice doctor rules" lists them all`);
   return { command: text };
 }
-
-function chooseProtocol(name: string | undefined): Protocol | undefined {
-  if (name === undefined) return undefined;
-  return findProtocol(name) ?? throwError(createUnknownProtocolError(name));
-}
-
-const throwError = (error: Error): never => {
-  throw error;
-};
 
 function parseSeconds(text: string): number {
   const seconds = Number(text);
@@ -100,8 +70,8 @@ function parseSeconds(text: string): number {
 }
 
 function chooseInput([input, another]: readonly string[], { stdin }: CliIo): string {
-  if (another !== undefined) throw new UsageError(`one input at a time: "${oneLine(another)}" is not expected`);
-  if (input === undefined && stdin.isTTY) throw new UsageError('no input: name a TAPE or a FILE, or send one to standard input');
+  if (another !== undefined) throw new UsageError(`only one input can be shrunk; "${oneLine(another)}" is the second`);
+  if (input === undefined && stdin.isTTY) throw new UsageError('no input; name a FILE, or pipe one to standard input');
   return input ?? '-';
 }
 
@@ -113,7 +83,7 @@ interface FoundStream {
 }
 
 async function findStream(
-  streams: readonly RecordedStream[],
+  streams: readonly RecordedBody[],
   until: Until,
   named: Protocol | undefined,
   folder: string,
@@ -144,24 +114,29 @@ function createCommandTest(command: string, file: string, encoding: Encoding, io
 }
 
 async function reportNothingFound(
-  streams: readonly RecordedStream[],
+  streams: readonly RecordedBody[],
   until: Until,
   protocol: Protocol | undefined,
   io: CliIo,
 ): Promise<number> {
   const { red } = chooseColors(io.stderr, io.env);
-  const what = streams.length === 1 ? oneLine(streams[0]?.name ?? '') : `none of ${streams.length} streams`;
-  const verb = 'rule' in until ? `does not show ${until.rule}` : 'is no stream for which the command exits with 0';
-  await io.stderr.write(`${red('sluice:')} ${what} ${verb}\n`);
-  if (!('rule' in until)) return 1;
+  const [only] = streams;
+  const subject = streams.length === 1 && only ? oneLine(only.name) : `no stream of ${streams.length}`;
+  const verb = streams.length === 1 ? 'does not show' : 'shows';
+  const text = 'rule' in until ? `${subject} ${verb} ${until.rule}` : describeCommandFailure(subject, streams.length);
+  await io.stderr.write(`${red('sluice:')} ${text}\n`);
+  if (!('rule' in until)) return EXIT.failed;
   const diagnostics = streams.flatMap(({ bytes: body }) => {
     const encoding = detectEncoding(body);
     return assemble(Buffer.from(body).toString(encoding), { protocol, encoding }).diagnostics;
   });
   const rules = [...new Set(diagnostics.map(({ rule }) => rule))].slice(0, 12);
-  await io.stderr.write(rules.length > 0 ? `Met there: ${rules.join(', ')}\n` : 'No departure was met there.\n');
-  return 1;
+  await io.stderr.write(rules.length > 0 ? `Rules it shows: ${rules.join(', ')}\n` : 'It conforms to its protocol.\n');
+  return EXIT.failed;
 }
+
+const describeCommandFailure = (subject: string, count: number): string =>
+  count === 1 ? `the command does not exit with 0 for ${subject}` : `the command exits with 0 for ${subject}`;
 
 const CLEAR = '\r\u001b[K';
 
@@ -222,6 +197,7 @@ async function writeResult(
       bytes_after: bytesAfter,
       tries,
       done,
+      case: null,
       ...paths,
     });
     await io.stdout.write(line?.join('') ?? '');
@@ -243,12 +219,12 @@ interface ResultFacts {
 function formatSummary(
   name: string,
   { text, tries, isDone }: Shrunk,
-  { diagnostics }: AccumulatedMessage,
+  { diagnostics }: Assembled,
   sizes: ResultFacts,
   io: CliIo,
 ): string {
   const { bold, dim, yellow, green } = chooseColors(io.stdout, io.env);
-  const late = isDone ? '' : yellow('  the time was over before everything had been tried: --seconds gives it more');
+  const late = isDone ? '' : yellow('  the time limit was reached; --seconds N raises it');
   return [
     `${green('●')} ${oneLine(name)}: ${formatBytes(sizes.bytesBefore)} → ${bold(formatBytes(sizes.bytesAfter))} in ${tries} tries${late}`,
     '',

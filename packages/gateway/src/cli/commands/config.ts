@@ -1,0 +1,105 @@
+import { didYouMean, oneLine } from '@sluice/lab/text';
+import { ConfigError, type Problem } from '../../config/document.ts';
+import { findConfig, loadConfig } from '../../config/load.ts';
+import { resolveConfig } from '../../config/resolve.ts';
+import { redactPatterns, SecretRegistry } from '../../config/secrets.ts';
+import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
+import { readFileBytes } from '../../terminal/inputs.ts';
+import type { CliIo } from '../../terminal/io.ts';
+import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
+
+interface Options {
+  json: boolean;
+}
+
+/** `sluice config check`: validates a configuration as the gateway does. */
+export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+  const file = chooseFile(words);
+  const bytes = await readFileBytes(file, io).catch(async (error: unknown) => {
+    if (options.json && error instanceof UnreadableError) await printJson(buildRecord(file, { errors: [error] }), io);
+    throw error;
+  });
+  const result = check(file, bytes.toString(), io.env);
+  await (options.json ? printJson(buildRecord(file, result), io) : io.stdout.write(formatResult(file, result, io)));
+  return result.errors.length > 0 ? EXIT.failed : EXIT.ok;
+}
+
+function chooseFile([action, file, more]: readonly string[]): string {
+  if (action !== 'check')
+    throw new UsageError(
+      action === undefined
+        ? 'name an action: config check'
+        : `unknown action "${oneLine(action)}"${didYouMean(action, ['check'])}`,
+    );
+  if (more !== undefined) throw new UsageError(`only one file can be checked; "${oneLine(more)}" is the second`);
+  const found = file ?? findConfig(process.cwd());
+  if (found === undefined) throw new UsageError('this folder has no sluice.yaml; name a FILE, or run "sluice init"');
+  return found;
+}
+
+interface CheckResult {
+  /** The text of all errors with excerpts; undefined for a valid configuration. */
+  text?: string;
+  errors: readonly Pick<Problem, 'message' | 'place'>[];
+  warnings?: readonly Problem[];
+  providers?: readonly string[];
+  models?: readonly string[];
+}
+
+function check(file: string, text: string, env: CliIo['env']): CheckResult {
+  try {
+    const state = resolveConfig(loadConfig(file, text, env), { env, secrets: new SecretRegistry() });
+    const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
+    return { errors: [], warnings: state.warnings, providers, models: state.models };
+  } catch (error) {
+    if (error instanceof ConfigError) return { errors: error.problems, text: error.message };
+    throw error;
+  }
+}
+
+const buildRecord = (file: string, { errors, warnings = [], providers = [], models = [] }: CheckResult): object => ({
+  file,
+  valid: errors.length === 0,
+  problems: [
+    ...errors.map((problem) => buildProblem('error', problem)),
+    ...warnings.map((problem) => buildProblem('warning', problem)),
+  ],
+  providers,
+  models,
+});
+
+/** Without the excerpt, which repeats the file. Texts of the parser may quote it, so secrets are masked. */
+const buildProblem = (severity: 'error' | 'warning', { message, path = [], place }: Partial<Problem>): object => ({
+  severity,
+  path,
+  line: place?.line ?? null,
+  column: place?.column ?? null,
+  message: redactPatterns(message ?? ''),
+});
+
+async function printJson(record: object, io: CliIo): Promise<void> {
+  await io.stdout.write(formatJsonLine(record)?.join('') ?? '');
+}
+
+function formatResult(
+  file: string,
+  { text, errors, warnings = [], providers = [], models = [] }: CheckResult,
+  io: CliIo,
+): string {
+  const { bold, green, red, yellow } = chooseColors(io.stdout, io.env);
+  if (text !== undefined) return `${text}\n${red(formatCount(errors.length, 'problem'))}\n`;
+  const found = [...formatList('provider', providers), ...formatList('model', models)].join('; ');
+  return [
+    ...warnings.map(
+      ({ message, place }) =>
+        `${place ? `${oneLine(file)}:${place.line}:${place.column}: ` : ''}${yellow('warning')}: ${redactPatterns(message)}`,
+    ),
+    `${bold(oneLine(file))}: ${green('valid')}; ${found === '' ? 'no providers, so the demo model responds' : found}`,
+    '',
+  ].join('\n');
+}
+
+const formatCount = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;
+
+const formatList = (word: string, names: readonly string[]): string[] =>
+  names.length === 0 ? [] : [`${formatCount(names.length, word)} (${oneLine(names.join(', '))})`];

@@ -1,0 +1,253 @@
+/** A kind of line that a command prints with `--json`. docs/cli.md is written from it, and a test holds the keys. */
+export interface LineShape {
+  /** When the line is printed: "per input", "with --list, per exchange" … */
+  when: string;
+  /** Every key, in order, with what it holds. A key that ends in "?" may be absent. */
+  keys: Readonly<Record<string, string>>;
+}
+
+const FILE = 'the argument; below a folder the path, of a tape `TAPE/EXCHANGE`, `-` for standard input';
+const PROTOCOL = 'id of the protocol, or null when it was not recognised';
+const ERROR =
+  'null, or `{code, message, canonical, …}`: the code of the wire or of the system, or one of `empty_stream`, `not_a_stream`, `stream_error`, `response_failed`, `too_large`; `canonical` is one of the [error codes](canonical.md)';
+const NOTES = 'losses and repairs: `[{code, path, feature, message}]`, path is a JSON pointer into the input';
+
+const EXAMINATION = {
+  protocol: PROTOCOL,
+  model: 'name of the model, or null',
+  complete: 'whether the response has its end',
+  bytes: 'length of the body, or null when nothing was read',
+  score: '0 to 100, or null when it is not known',
+  findings:
+    '`[{rule, severity, title, message, count, offset, excerpt, remedy, breaks}]`, severity is `error`, `warning` or `info`',
+  traits: 'how the server frames its stream, or null',
+  error: ERROR,
+} as const;
+
+/** The lines of all commands that have `--json`. */
+export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
+  serve: [
+    {
+      when: 'once, when the gateway listens',
+      keys: {
+        url: 'address of the gateway',
+        config: 'path of the configuration, or null',
+        providers: 'ids of the providers, without the demo',
+        models: 'names of the configuration',
+        warnings: 'warnings about the configuration',
+      },
+    },
+  ],
+  env: [
+    {
+      when: 'once',
+      keys: {
+        client: 'id of the client',
+        url: 'address of the gateway',
+        key: 'key for the gateway',
+        model: 'name of the model, or null for that of the client',
+        env: 'variables to set: `{NAME: value}`',
+        unset: 'variables to remove',
+        args: 'arguments of the client',
+        file: 'settings file, `{path, text}`, or null',
+        snippet: 'code, or null',
+      },
+    },
+  ],
+  init: [
+    {
+      when: 'once',
+      keys: { file: 'path of the written file', providers: '`[{id, variable}]`, variable is null for a local server' },
+    },
+  ],
+  config: [
+    {
+      when: 'per file',
+      keys: {
+        file: 'path of the configuration',
+        valid: 'whether the gateway can use it',
+        problems:
+          '`[{severity, path, line, column, message}]`, severity is `error` or `warning`, path is a list of keys and positions, line and column start at 1 and may be null',
+        providers: 'ids of the providers, without the demo; empty when it is not valid',
+        models: 'names of the configuration; empty when it is not valid',
+      },
+    },
+  ],
+  assemble: [
+    {
+      when: 'per input',
+      keys: {
+        file: FILE,
+        protocol: PROTOCOL,
+        id: 'id of the response',
+        model: 'name of the model',
+        role: '`assistant`',
+        text: 'text, "" when there is none',
+        reasoning: 'reasoning, "" when there is none',
+        refusal: 'refusal, or null',
+        tool_calls: '`[{id, name, arguments, type, …}]`, arguments is text, type is `function` or `custom`',
+        finish_reason: 'finish reason, or null when the stream ended early',
+        wire_finish_reason: 'finish reason as the wire has it, or null',
+        usage: 'token counts, or null',
+        wire_usage: 'token counts as the wire has them, or null',
+        complete: 'whether a finish reason or an end marker was read',
+        invalid_arguments: 'positions in tool_calls whose arguments are not JSON',
+        error: ERROR,
+        extras: 'what else the response has, by name',
+        diagnostics: 'violations: `[{rule, severity, message, offset, count}]`, severity is `error`, `warning` or `info`',
+        notes: NOTES,
+        message: 'the message in the [canonical model](canonical.md)',
+        'completion?': 'openai-chat only: the whole `chat.completion`',
+      },
+    },
+  ],
+  convert: [
+    {
+      when: 'per input',
+      keys: {
+        file: FILE,
+        body: 'the converted JSON body, a stream as text, or null',
+        notes: NOTES,
+        status: 'HTTP status of a converted error, or null',
+        error: ERROR,
+      },
+    },
+  ],
+  doctor: [
+    { when: 'per input', keys: { file: FILE, ...EXAMINATION } },
+    {
+      when: 'with --url, per probe',
+      keys: {
+        probe: 'name of the probe',
+        title: 'what it requests',
+        status: 'HTTP status, or null',
+        outcome: '`shown`, `not-shown`, `refused` or `failed`',
+        note: 'why, or ""',
+        ...EXAMINATION,
+      },
+    },
+    {
+      when: 'of `doctor rules`, per rule',
+      keys: {
+        rule: 'id of the rule',
+        title: 'the violation in a few words',
+        explanation: 'what the wire does',
+        remedy: 'what Sluice does about it',
+        severity: '`error`, `warning` or `info`',
+        providers: 'providers that are known for it',
+        breaks: '`[{client, effect}]`',
+      },
+    },
+  ],
+  repair: [
+    {
+      when: 'per input',
+      keys: {
+        file: FILE,
+        protocol: PROTOCOL,
+        body: 'the repaired stream, or null when the input is not a stream',
+        encoding: 'of body: `utf8`, or `base64` for a conforming stream with bytes that are not UTF-8',
+        repaired: 'the findings that were repaired, as of `sluice doctor`',
+        notes: NOTES,
+        error: ERROR,
+      },
+    },
+  ],
+  prove: [
+    {
+      when: 'per input',
+      keys: {
+        file: FILE,
+        protocol: PROTOCOL,
+        bytes: 'length of the body',
+        properties: '`[{property, tried, failed}]`',
+        failures: '`[{property, id, message, case}]`, case is the path of the written case or null',
+        notes: 'how often a conversion noted something: `{"CODE feature": count}`',
+        error: ERROR,
+      },
+    },
+  ],
+  diff: [
+    {
+      when: 'per pair',
+      keys: {
+        a: 'name of the first, or null when it has no partner',
+        b: 'name of the second, or null when it has no partner',
+        same: 'whether the contents are equal',
+        differences: '`[{path, a, b}]`, without the side that has nothing there',
+      },
+    },
+  ],
+  shrink: [
+    {
+      when: 'once',
+      keys: {
+        file: 'name of the response that was shrunk',
+        until: '`{rule}` or `{command}`',
+        bytes_before: 'length of the response',
+        bytes_after: 'length of the result',
+        tries: 'number of smaller streams that were tried',
+        done: 'false when the time limit was reached',
+        case: 'path of the case, or null for bytes that are not UTF-8',
+        stream: 'path of the stream',
+        report: 'path of the report',
+      },
+    },
+  ],
+  record: [
+    {
+      when: 'per exchange',
+      keys: {
+        exchange: 'name of the exchange, or null when it could not be saved',
+        protocol: 'id of the protocol, or null for other endpoints',
+        model: 'name of the model, or null',
+        stream: 'whether a stream was requested',
+        method: 'HTTP method',
+        path: 'path of the request, without keys',
+        status: 'HTTP status, or null without a response',
+        bytes: 'length of the response',
+        reads: 'number of network reads',
+        end: '`complete`, `upstream_cut`, `client_gone`, `too_large` or `unreachable`',
+        ms: 'duration in milliseconds',
+        error: 'why it could not be saved, or null',
+      },
+    },
+  ],
+  replay: [
+    {
+      when: 'per request',
+      keys: {
+        method: 'HTTP method',
+        path: 'path of the request',
+        model: 'name of the model, or ""',
+        status: 'HTTP status; 0 for a closed connection',
+        exchange: 'name of the exchange, or null',
+        why: 'why this exchange was chosen, or none was',
+        faults: 'the faults as requested, or ""',
+        skipped: 'faults that do not apply to the response',
+      },
+    },
+    {
+      when: 'with --list, per exchange',
+      keys: {
+        exchange: 'name of the exchange',
+        protocol: 'id of the protocol, or null',
+        model: 'name of the model',
+        stream: 'whether it is a stream',
+        method: 'HTTP method',
+        path: 'path of the request',
+        status: 'HTTP status, or null without a response',
+        end: 'as of `sluice record`',
+      },
+    },
+    {
+      when: 'with --faults, per fault',
+      keys: {
+        fault: 'how to request it',
+        title: 'what it does',
+        short: 'a shorter name, or null',
+        protocols: 'protocols that it applies to, or null for all',
+      },
+    },
+  ],
+};
