@@ -32,7 +32,7 @@ async function stop(): Promise<Outcome> {
   process.emit('SIGINT');
   const outcome = await running;
   running = undefined;
-  return outcome ?? { code: -1, stdout: '', stderr: '', files: {} };
+  return outcome ?? { code: -1, stdout: '', stderr: '', bytes: Buffer.alloc(0), files: {} };
 }
 
 const tape = (): string => {

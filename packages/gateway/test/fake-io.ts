@@ -66,10 +66,13 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
     },
     now: () => (clock += 60),
     cpuTime: world.cpuTime ?? (() => (clock += 60)),
+    ...(world.hasDisk && diskOf(createNodeIo())),
   };
   const code = await main(argv, io);
   return { code, stdout: stdout.text, bytes: Buffer.concat(stdout.bytes), stderr: stderr.text, files };
 }
+
+const diskOf = ({ makeDirectory, createFile, inTemporaryFolder }: CliIo) => ({ makeDirectory, createFile, inTemporaryFolder });
 
 export const jsonLines = ({ stdout }: Outcome): Record<string, unknown>[] =>
   stdout

@@ -19,7 +19,7 @@ export interface Command<O extends OptionTable = OptionTable> {
 }
 
 /** The module of a command. */
-export interface CommandModule<O extends OptionTable> {
+interface CommandModule<O extends OptionTable> {
   /** Resolves with the exit code. A method, so that a command may declare the options that it reads only. */
   run(args: Arguments<O>, io: CliIo): Promise<number>;
 }
