@@ -87,6 +87,12 @@ const NOT_UTF8: Note = {
   message: 'the input is not valid UTF-8; invalid bytes are replaced with U+FFFD',
 };
 
+const INVALID_UTF8: AssembledError = {
+  code: 'invalid_utf8',
+  message: 'the input is not valid UTF-8; fix the input, or omit --strict to replace invalid bytes with U+FFFD',
+  canonical: 'INVALID_INPUT',
+};
+
 /** Recognises the protocol of a response, or of the beginning of a stream. */
 function detectCodec(bytes: Uint8Array): Codec | undefined {
   const assembler = new Assembler({ protocol: Object.values(PROTOCOLS) });
@@ -172,7 +178,8 @@ async function convertStream(source: Source, conversion: Conversion, io: CliIo, 
   await send(converter.end());
   const { notes, error, diagnostics } = converter;
   const isLossy = diagnostics.some(({ rule }) => rule === 'sse/invalid-utf8');
-  return { notes: isLossy ? [NOT_UTF8, ...notes] : notes, ...(error && { failure: describeError(error) }) };
+  const failure = error ? describeError(error) : isLossy && conversion.isStrict ? INVALID_UTF8 : undefined;
+  return { notes: isLossy ? [NOT_UTF8, ...notes] : notes, ...(failure && { failure }) };
 }
 
 /** Reads as much of a stream as is needed to recognise its protocol. */

@@ -1,7 +1,6 @@
 /** What the commands that start a server share: ports, listen errors, the gateway itself and its welcome text. */
 
 import { oneLine, systemCode } from '@sluice/lab/text';
-import { ConfigError } from '../config/document.ts';
 import type { Running, RunOptions } from '../server/run.ts';
 import { UsageError } from '../terminal/errors.ts';
 import type { CliIo } from '../terminal/io.ts';
@@ -15,14 +14,15 @@ export async function startGateway({ config, ...options }: GatewayOptions, io: C
   try {
     return await run({ ...options, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env });
   } catch (error) {
-    throw new UsageError(explainStartError(error, config), { cause: error });
+    throw new UsageError(await explainStartError(error, config), { cause: error });
   }
 }
 
 type GatewayOptions = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string | undefined };
 
 /** The reason as a message for the user. Rethrows errors that are not mistakes of the user. */
-function explainStartError(error: unknown, config: string | undefined): string {
+async function explainStartError(error: unknown, config: string | undefined): Promise<string> {
+  const { ConfigError } = await import('../config/document.ts');
   if (error instanceof ConfigError) return error.message;
   const listening = explainListenError(error);
   if (listening !== undefined) return listening;

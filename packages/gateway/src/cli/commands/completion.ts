@@ -77,6 +77,8 @@ function writeBash(rows: Rows): string {
 _sluice() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command=\${COMP_WORDS[1]}
   COMPREPLY=()
+  # "--to=x" is three words: the option, "=" and the value.
+  if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
   if [[ $COMP_CWORD -eq 1 ]]; then
     COMPREPLY=($(compgen -W '${rows.map(([name]) => name).join(' ')} --help --version' -- "$cur"))
     return
