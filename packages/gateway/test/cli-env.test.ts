@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CLIENTS, quoteForShell } from '../src/cli/clients.ts';
@@ -9,27 +9,27 @@ const IDS = Object.keys(CLIENTS);
 const ODD = ['--key', `k'"$(x)\\`, '--model', `a/b'c"d`];
 
 describe('sluice env', () => {
-  test.each(IDS)('%s: prints the gateway URL and the key', async (id) => {
+  test.each(IDS)('%s: says where the gateway is, and the key', async (id) => {
     const { code, stdout, stderr } = await run(['env', id, '--url', 'http://10.1.2.3:99', '--key', 'the-key']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('http://10.1.2.3:99');
     expect(stdout).toContain('the-key');
   });
 
-  test.each(IDS)('%s: sets the requested model where the client supports it', async (id) => {
+  test.each(IDS)('%s: names the model that is asked for, wherever it can be named', async (id) => {
     const isElsewhere = ['openai', 'anthropic', 'google', 'agents'].includes(id); // the program says it
     const { stdout } = await run(['env', id, '--model', 'groq/llama']);
     expect(stdout.includes('groq/llama')).toBe(!isElsewhere);
   });
 
-  test.each(IDS)('%s: --json prints one line of JSON', async (id) => {
+  test.each(IDS)('%s: --json is one line of data', async (id) => {
     const outcome = await run(['env', id, '--json']);
     const [line = {}, ...rest] = jsonLines(outcome);
     expect(rest).toEqual([]);
     expect(line).toMatchObject({ client: id, url: 'http://127.0.0.1:4141', key: 'any' });
   });
 
-  test.each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: the output is safe for a shell with any values', async (id) => {
+  test.each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: a shell takes it, whatever is in it', async (id) => {
     const { stdout } = await run(['env', id, ...ODD]);
     const [data] = jsonLines(await run(['env', id, ...ODD, '--json']));
     const wanted = data?.['env'] as Record<string, string>;
@@ -39,7 +39,47 @@ describe('sluice env', () => {
     for (const [name, value] of Object.entries(wanted)) expect(shown).toContain(`${name}=${value}`);
   });
 
-  test.each(['pi', 'cline', 'continue'])('%s: the settings file is valid with any values', async (id) => {
+  describe.each([
+    ['bash', ['bash', '-c']],
+    ['zsh', ['zsh', '-f', '-c']],
+    ['fish', ['fish', '--no-config', '-c']],
+    ['powershell', ['pwsh', '-NoProfile', '-Command']],
+  ])('--shell %s', (shell, [command = '', ...args]) => {
+    const isInstalled = spawnSync(command, [...args, 'exit 0']).status === 0;
+
+    test.runIf(isInstalled).each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: the shell sets what is meant', async (id) => {
+      const { stdout } = await run(['env', id, ...ODD, '--shell', shell]);
+      const [data] = jsonLines(await run(['env', id, ...ODD, '--json']));
+      const unset = data?.['unset'] as string[];
+      const shown = execFileSync(command, [...args, `${stdout}\nenv -0`], {
+        env: { PATH: process.env['PATH'], HOME: '/nowhere', ...Object.fromEntries(unset.map((name) => [name, 'old'])) },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+        .toString()
+        .split('\0');
+      for (const [name, value] of Object.entries(data?.['env'] as Record<string, string>))
+        expect(shown).toContain(`${name}=${value}`);
+      for (const name of unset) expect(shown.some((line) => line.startsWith(`${name}=`))).toBe(false);
+    });
+  });
+
+  test('PowerShell doubles every character that it takes for a quote', async () => {
+    const { stdout } = await run(['env', 'openai', '--key', "a'b\u2019c$d", '--shell', 'powershell']);
+    expect(stdout).toBe("$env:OPENAI_BASE_URL = 'http://127.0.0.1:4141/v1'\n$env:OPENAI_API_KEY = 'a''b\u2019\u2019c$d'\n");
+  });
+
+  test.each([
+    ['/usr/bin/fish', 'set -gx '],
+    ['/usr/bin/pwsh', '$env:'],
+    ['/bin/zsh', 'export '],
+    ['/bin/dash', 'export '],
+    ['', 'export '],
+  ])('the shell is that of $SHELL: %j', async (path, start) => {
+    const { stdout } = await run(['env', 'openai'], { env: { SHELL: path } });
+    expect(stdout.startsWith(start)).toBe(true);
+  });
+
+  test.each(['pi', 'cline', 'continue'])('%s: its file can be read, whatever is in it', async (id) => {
     const { stdout } = await run(['env', id, ...ODD, '--file']);
     const read = JSON.stringify(parse(stdout));
     for (const value of [ODD[1], ODD[3]]) expect(read).toContain(JSON.stringify(value).slice(1, -1));
@@ -50,18 +90,18 @@ describe('sluice env', () => {
     expect(stdout).toBe('export OPENAI_BASE_URL=http://127.0.0.1:4141/v1\nexport OPENAI_API_KEY=mine\n');
   });
 
-  test('Claude Code keeps its own model unless one is given', async () => {
+  test('Claude Code keeps its own model unless one is named', async () => {
     expect((await run(['env', 'claude'])).stdout).toBe(
       'unset ANTHROPIC_API_KEY\nexport ANTHROPIC_BASE_URL=http://127.0.0.1:4141\nexport ANTHROPIC_AUTH_TOKEN=any\n',
     );
   });
 
-  test('Codex gets its settings file', async () => {
+  test('Codex is told in its file', async () => {
     const { stdout } = await run(['env', 'codex', '--model', 'm']);
     expect(stdout).toContain('export SLUICE_KEY=any\n# ~/.codex/config.toml:\n#   model = "m"\n#   model_provider = "sluice"\n');
   });
 
-  test('WebSocket is disabled for Codex', async () => {
+  test('Codex is told not to try WebSocket', async () => {
     const { stdout } = await run(['env', 'codex']);
     expect(stdout).toMatch(/model_providers\.sluice = \{.* wire_api = "responses", supports_websockets = false \}/);
   });
@@ -77,6 +117,7 @@ describe('sluice env', () => {
 
   test.each([
     [['env'], 'name a client: curl, claude, codex'],
+    [['env', 'claude', '--shell', 'fissh'], 'unknown shell "fissh"; did you mean "fish"?'],
     [['env', 'claude', '--file'], '"claude" has no settings file'],
     [['env', 'cluade'], 'unknown client "cluade"; did you mean "claude"?'],
     [['env', 'toString'], 'unknown client "toString"'],

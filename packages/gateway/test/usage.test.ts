@@ -1,5 +1,6 @@
 import { editDistance, suggest } from '@sluice/lab/text';
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../src/cli/commands.ts';
 import { run, type World } from './fake-io.ts';
 
 interface Row {
@@ -22,8 +23,12 @@ const ROWS: Row[] = [
   { argv: ['assemble', '--help'], code: 0, stdout: ['--split-think', 'Examples', 'sluice assemble --json'] },
   { argv: ['assemble', '--wrong', '-h'], code: 0, stdout: ['Examples'] },
   { argv: ['--version'], code: 0, stdout: ['0.1.0'] },
+  { argv: ['-V'], code: 0, stdout: ['0.1.0'] },
   { argv: ['--port', 'many'], code: 2, stderr: ['--port must be a number', 'sluice --help'] },
   { argv: ['asemble'], code: 2, stderr: ['unknown command "asemble"; did you mean "assemble"?', 'sluice --help'] },
+  { argv: ['hlep'], code: 2, stderr: ['did you mean "help"?'] },
+  { argv: ['serve', 'sluice.yaml'], code: 2, stderr: ['unexpected argument "sluice.yaml"', '--config FILE'] },
+  { argv: ['repair', 'a', 'b'], code: 2, stderr: ['use --out DIR or --json'] },
   { argv: ['zzz'], code: 2, stderr: ['unknown command "zzz"\n'] },
   { argv: ['constructor'], code: 2, stderr: ['unknown command "constructor"'] },
   { argv: ['x\u001b[2J'], code: 2, stderr: ['x\\u001b[2J'] },
@@ -82,6 +87,40 @@ describe('usage', () => {
     for (const piece of stderr) expect(outcome.stderr).toContain(piece);
     // Help is data; a complaint is not.
     expect(code === 0 ? outcome.stderr : outcome.stdout).toBe('');
+  });
+});
+
+describe('help', () => {
+  const NAMES = Object.keys(COMMANDS);
+
+  test.each([
+    [undefined, 80],
+    [200, 80],
+    [50, 50],
+  ])('fits a terminal of %j columns, in %i', async (columns, width) => {
+    const world: World = columns === undefined ? {} : { terminals: ['stdout'], columns, env: { NO_COLOR: '1' } };
+    for (const argv of [['--help'], ...NAMES.map((name) => ['help', name])]) {
+      // Examples are commands to copy, and cannot be wrapped.
+      const [text = ''] = (await run(argv, world)).stdout.split('\nExamples\n');
+      expect(text.split('\n').filter((line) => line.length > width)).toEqual([]);
+    }
+  });
+
+  test.each(NAMES)('the summary of %s starts with a verb and has no full stop', (name) => {
+    expect(COMMANDS[name]?.summary).toMatch(
+      /^(Start|Print|Write|Check|Assemble|Convert|Examine|Rewrite|Prove|Compare|Shrink|Record|Serve) .*[^.]$/,
+    );
+  });
+
+  test.each(NAMES)('the examples of %s name options that exist', (name) => {
+    for (const { line } of COMMANDS[name]?.examples ?? []) {
+      const own =
+        line
+          .split(' | ')
+          .find((part) => part.includes(`sluice ${name}`))
+          ?.split(' -- ')[0] ?? '';
+      for (const [, option = ''] of own.matchAll(/(?<=\s)--([\w-]+)/g)) expect(COMMANDS[name]?.options).toHaveProperty(option);
+    }
   });
 });
 

@@ -73,8 +73,7 @@ function convertBytes(bytes: Buffer, conversion: Conversion): ConversionResult {
   const from = conversion.from ?? detectCodec(bytes);
   if (!from) throw new InputError('unknown_protocol', UNKNOWN_PROTOCOL);
   const isLossy = !isUtf8(bytes);
-  if (isLossy && conversion.isStrict)
-    throw new InputError('invalid_utf8', `${NOT_UTF8.message}; fix the input, or omit --strict`);
+  if (isLossy && conversion.isStrict) return { notes: [], failure: INVALID_UTF8 };
   const result = convertDocument(body, { ...conversion, from });
   return isLossy ? { ...result, notes: [NOT_UTF8, ...result.notes] } : result;
 }

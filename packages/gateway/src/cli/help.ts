@@ -33,7 +33,7 @@ export function formatCommandHelp(command: Command, style: HelpStyle): string {
   const { dim } = style.colors;
   const examples = command.examples.flatMap(({ line, what }) => [dim(`# ${what}`), line]);
   return [
-    `${command.summary}.`,
+    wrapText(`${command.summary}.`, chooseWidth(style)).join('\n'),
     formatSection(
       'Usage',
       style,
