@@ -57,7 +57,7 @@ const INTRODUCTION = `Results go to stdout, everything else to stderr. Without a
 
 **JSON.** With \`--json\`, stdout has one JSON object per line and nothing else; messages and errors stay on stderr. Every key below is always present, unless it ends in \`?\`. Keys may be added, but are not removed or renamed within a major version.
 
-**Terminals.** \`NO_COLOR\` and \`FORCE_COLOR\` are honoured. Help is wrapped at 80 columns or the width of the terminal. Long work shows progress when stderr is a terminal. A reader that closes the pipe, such as \`head\`, is not an error.
+**Terminals.** \`--no-color\`, \`NO_COLOR\` and \`FORCE_COLOR\` are honoured. Help is wrapped at 80 columns or the width of the terminal. Long work shows progress when stderr is a terminal. A reader that closes the pipe, such as \`head\`, is not an error.
 
 **Completion.** \`sluice completion bash|zsh|fish\` prints a script that completes commands, options, protocols, clients and files.`;
 

@@ -260,7 +260,7 @@ describe('the command', () => {
       ['--until', 'sse/missing-done', '/nowhere'],
       { folders: { '/nowhere': ['/nowhere/exchange.json'] } },
       2,
-      'no such tape',
+      'sluice: /nowhere: no such tape',
     ],
     ['two files', ['--until', 'sse/missing-done', 'a', 'b'], world, 2, 'only one input can be shrunk'],
     ['a time that is none', ['--until', 'sse/missing-done', '--seconds', '-1', 'a.sse'], world, 2, 'seconds'],

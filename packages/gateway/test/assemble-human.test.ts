@@ -45,12 +45,12 @@ const ROWS: Row[] = [
   {
     name: 'cut arguments',
     stream: streams.chatCall('{"city": "Os', 'length'),
-    contains: ['cut: do not run', '\n    {"city": "Os\n'],
+    contains: ['truncated; do not run', '\n    {"city": "Os\n'],
   },
   {
     name: 'the wire value is shown where it differs',
     stream: streams.chatCall('{}', 'stop'),
-    contains: ['tool_calls (the wire said "stop")'],
+    contains: ['tool_calls (on the wire: "stop")'],
   },
   { name: 'the wire value is hidden where it is the same', stream: streams.chat('x'), contains: [/^finish +stop$/m] },
   { name: 'usage', stream: streams.anthropic('x'), contains: [/^usage +input 3 · output 5/m] },

@@ -102,7 +102,7 @@ const ROWS: Row[] = [
     world: { files: { a: systemError('EISDIR') } },
     code: 2,
     lines: [{ error: { code: 'EISDIR', canonical: 'INVALID_INPUT' } }],
-    stderr: ['name the files in it'],
+    stderr: ['name a file in it'],
   },
   {
     name: 'no permission',

@@ -1,5 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CLIENTS, quoteForShell } from '../src/cli/clients.ts';
 import { jsonLines, run } from './fake-io.ts';
@@ -7,6 +10,11 @@ import { jsonLines, run } from './fake-io.ts';
 const IDS = Object.keys(CLIENTS);
 /** A key and a model that a careless template would break on. */
 const ODD = ['--key', `k'"$(x)\\`, '--model', `a/b'c"d`];
+
+/** Shells write their history there. */
+const home = mkdtempSync(join(tmpdir(), 'sluice-env-'));
+
+afterAll(() => rmSync(home, { recursive: true }));
 
 describe('sluice env', () => {
   test.each(IDS)('%s: says where the gateway is, and the key', async (id) => {
@@ -52,7 +60,7 @@ describe('sluice env', () => {
       const [data] = jsonLines(await run(['env', id, ...ODD, '--json']));
       const unset = data?.['unset'] as string[];
       const shown = execFileSync(command, [...args, `${stdout}\nenv -0`], {
-        env: { PATH: process.env['PATH'], HOME: '/nowhere', ...Object.fromEntries(unset.map((name) => [name, 'old'])) },
+        env: { PATH: process.env['PATH'], HOME: home, ...Object.fromEntries(unset.map((name) => [name, 'old'])) },
         stdio: ['ignore', 'pipe', 'ignore'],
       })
         .toString()

@@ -121,7 +121,7 @@ describe('sluice run', () => {
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server has one
     }
 
-    const nothing = 'no gateway answers at URL; start one with "sluice serve", or omit --url';
+    const nothing = 'no gateway responds at URL; start one with "sluice serve", or omit --url';
     const other = 'the server at URL is not a Sluice gateway; check --url, or omit it';
     const id = { 'x-sluice-request-id': '1' };
     test.each<[string, RequestListener | string, string]>([

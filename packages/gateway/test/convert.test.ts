@@ -237,7 +237,7 @@ describe('sluice convert for people', () => {
     });
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ error: { message: 'later' } });
-    expect(stderr).toContain('sluice: a: OVERLOADED: later\n  The provider is overloaded: wait, then retry.\n');
+    expect(stderr).toContain('sluice: a: OVERLOADED: later\n  The provider is overloaded; wait, then retry.\n');
   });
 
   test.each([

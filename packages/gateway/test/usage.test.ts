@@ -106,6 +106,20 @@ describe('help', () => {
     }
   });
 
+  test.each([
+    [['--help'], true],
+    [['--help', '--no-color'], false],
+    [['--no-color', '--help'], false],
+    [['assemble', '--no-color', '--help'], false],
+  ])('%j has colours on a terminal: %j', async (argv, hasColors) => {
+    const { stdout } = await run(argv, { terminals: ['stdout'], env: { TERM: 'xterm' } });
+    expect(stdout.includes('\u001b[')).toBe(hasColors);
+  });
+
+  test('--no-color after "--" is an argument', async () => {
+    expect((await run(['assemble', '--', '--no-color'])).stderr).toContain('sluice: --no-color: ENOENT');
+  });
+
   test.each(NAMES)('the summary of %s starts with a verb and has no full stop', (name) => {
     expect(COMMANDS[name]?.summary).toMatch(
       /^(Start|Print|Write|Check|Assemble|Convert|Examine|Rewrite|Prove|Compare|Shrink|Record|Serve) .*[^.]$/,

@@ -14,7 +14,7 @@ export function formatProgramHelp(commands: Readonly<Record<string, Command>>, s
     `${bold('sluice')} – the gate between LLM protocols`,
     formatSection('Usage', style, ['sluice [COMMAND] [OPTIONS] [FILE…]']),
     formatSection('Commands', style, formatTable(rows, style)),
-    formatSection('Options', style, formatTable(listOptions({ ...HELP_OPTION, ...VERSION_OPTION }), style)),
+    formatSection('Options', style, formatTable(listOptions({ ...HELP_OPTION, ...VERSION_OPTION, ...COLOR_OPTION }), style)),
     formatSection('Exit codes', style, formatTable(EXIT_ROWS, style)),
     `${wrapText(FOOTER, chooseWidth(style)).join('\n')}\n`,
   ].join('\n\n');
@@ -67,9 +67,13 @@ const HELP_OPTION = { help: { type: 'boolean', short: 'h', summary: 'print this 
 
 const VERSION_OPTION = { version: { type: 'boolean', short: 'V', summary: 'print the version' } } as const;
 
+const COLOR_OPTION = { 'no-color': { type: 'boolean', summary: 'print without colours, as with NO_COLOR=1' } } as const;
+
 HELP_OPTION satisfies OptionTable;
 
 VERSION_OPTION satisfies OptionTable;
+
+COLOR_OPTION satisfies OptionTable;
 
 type Row = readonly [left: string, right: string];
 

@@ -11,11 +11,23 @@ import { formatCommandHelp, formatInternalError, formatProgramHelp, readVersion 
 
 /** Runs a command line (without "node" and the script) and returns the exit code. Never throws. */
 export async function main(argv: readonly string[], io: CliIo = createNodeIo()): Promise<number> {
+  const end = findEnd(argv);
+  const words = argv.filter((word, at) => word !== NO_COLOR || at > end);
+  const styled = words.length === argv.length ? io : { ...io, env: { ...io.env, NO_COLOR: '1' } };
   try {
-    return await dispatch(argv, io);
+    return await dispatch(words, styled);
   } catch (error) {
-    return report(error, argv[0], io);
+    return report(error, words[0], styled);
   }
+}
+
+/** An option of all commands. */
+const NO_COLOR = '--no-color';
+
+/** The position of "--", after which nothing is an option. */
+function findEnd(argv: readonly string[]): number {
+  const end = argv.indexOf('--');
+  return end < 0 ? argv.length : end;
 }
 
 function dispatch(argv: readonly string[], io: CliIo): Promise<number> {
@@ -58,8 +70,7 @@ function findCommand(name: string): Command {
 
 /** `--help` is honoured even when other arguments on the line are wrong. */
 function hasHelpFlag(argv: readonly string[]): boolean {
-  const end = argv.indexOf('--');
-  return (end < 0 ? argv : argv.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');
+  return argv.slice(0, findEnd(argv)).some((arg) => arg === '--help' || arg === '-h');
 }
 
 /** Parses arguments by a table. `node:util` tokenizes; the messages are ours because they suggest corrections. */

@@ -140,7 +140,7 @@ async function probeError(target: Target): Promise<Checkup> {
   const { title, model } = ERROR_PROBE;
   const response = await sendProbe(PROBES.text.body, { ...target, model });
   if (response.kind !== 'refusal')
-    return buildCheckup('error', title, response, () => 'a model that does not exist was answered for');
+    return buildCheckup('error', title, response, () => 'the server responded for a model that does not exist');
   const { status, body, error } = response;
   const isRight = isErrorForm(target.codec.id, body);
   const note = isRight
@@ -279,7 +279,7 @@ async function sendRequest({ url, headers, body }: HttpRequest): Promise<HttpRes
     for await (const chunk of stream as AsyncIterable<Uint8Array>) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > MAX_RESPONSE_BYTES) return { ...received, broken: 'the answer is longer than 32 MB' };
+      if (size > MAX_RESPONSE_BYTES) return { ...received, broken: 'the response is longer than 32 MB' };
     }
     return received;
   } catch (error) {
@@ -412,7 +412,7 @@ const PROBES = {
     title: 'plain text',
     body: { messages: userMessage('Say "hello" and nothing else.'), max_tokens: MAX_TOKENS, temperature: 0 },
     isShown: ({ text }) => text !== '',
-    missing: 'the answer has no text',
+    missing: 'the response has no text',
   },
   tool: {
     title: 'one tool',
@@ -433,7 +433,7 @@ const PROBES = {
       max_tokens: MAX_TOKENS,
     },
     isShown: ({ tool_calls: calls }) => calls.length > 1,
-    missing: 'fewer than two calls came in one answer',
+    missing: 'the response has fewer than two tool calls',
   },
   'tool-without-arguments': {
     title: 'a tool without arguments',
@@ -449,7 +449,7 @@ const PROBES = {
       max_tokens: 4 * MAX_TOKENS,
     },
     isShown: ({ reasoning, usage }) => reasoning !== '' || (usage?.reasoning_tokens ?? 0) > 0,
-    missing: 'no reasoning came, neither as text nor in the usage',
+    missing: 'the response has no reasoning, neither as text nor in the usage',
   },
   usage: {
     title: 'token counts',

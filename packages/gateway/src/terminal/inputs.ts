@@ -53,7 +53,7 @@ async function readTapeSources(folder: string): Promise<Source[]> {
       response ? [{ file: `${folder}/${name}`, name, isFound: false, status: response.status, read: () => once(response) }] : [],
     );
   } catch (error) {
-    if (error instanceof TapeError) return [createUnreadable(folder, 'not_a_tape', error.message)];
+    if (error instanceof TapeError) return [createUnreadable(folder, 'not_a_tape', withoutName(error.message, folder))];
     throw error;
   }
 
@@ -64,6 +64,14 @@ async function readTapeSources(folder: string): Promise<Source[]> {
       throw toUnreadable(error, folder);
     }
   }
+}
+
+/** Messages about a tape may begin with its name, which reports print themselves. */
+function withoutName(message: string, folder: string): string {
+  const name = oneLine(folder);
+  return message.startsWith(`${name}: `) || message.startsWith(`${name} `)
+    ? message.slice(name.length).replace(/^:? /, '')
+    : message;
 }
 
 const createUnreadable = (file: string, code: string, message: string): Source => ({

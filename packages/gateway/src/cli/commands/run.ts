@@ -59,7 +59,7 @@ interface Gateway {
 }
 
 const MISSING = {
-  nothing: (url: string) => `no gateway answers at ${url}; start one with "sluice serve", or omit --url`,
+  nothing: (url: string) => `no gateway responds at ${url}; start one with "sluice serve", or omit --url`,
   other: (url: string) => `the server at ${url} is not a Sluice gateway; check --url, or omit it`,
 } as const;
 

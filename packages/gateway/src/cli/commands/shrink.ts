@@ -121,7 +121,7 @@ async function reportNothingFound(
 ): Promise<number> {
   const { red } = chooseColors(io.stderr, io.env);
   const [only] = streams;
-  const subject = streams.length === 1 && only ? oneLine(only.name) : `no stream of ${streams.length}`;
+  const subject = streams.length === 1 && only ? oneLine(only.name) : `no stream in ${streams.length}`;
   const verb = streams.length === 1 ? 'does not show' : 'shows';
   const text = 'rule' in until ? `${subject} ${verb} ${until.rule}` : describeCommandFailure(subject, streams.length);
   await io.stderr.write(`${red('sluice:')} ${text}\n`);
