@@ -29,6 +29,8 @@ const ROWS: Row[] = [
   { argv: ['hlep'], code: 2, stderr: ['did you mean "help"?'] },
   { argv: ['serve', 'sluice.yaml'], code: 2, stderr: ['unexpected argument "sluice.yaml"', '--config FILE'] },
   { argv: ['repair', 'a', 'b'], code: 2, stderr: ['use --out DIR or --json'] },
+  { argv: ['repair', '--out', 'd', 'x/a', 'y/a'], code: 2, stderr: ['"x/a" and "y/a"', 'd/a'] },
+  { argv: ['repair', '--out', '.', 'a'], code: 2, stderr: ['would overwrite the input'] },
   { argv: ['zzz'], code: 2, stderr: ['unknown command "zzz"\n'] },
   { argv: ['constructor'], code: 2, stderr: ['unknown command "constructor"'] },
   { argv: ['x\u001b[2J'], code: 2, stderr: ['x\\u001b[2J'] },
@@ -75,8 +77,8 @@ const ROWS: Row[] = [
     stderr: ['only once'],
   },
   { argv: [...CONVERT, '--out', 'd', 'x/a.json', 'y/a.json'], code: 2, stderr: ['"x/a.json" and "y/a.json"', 'd/a.json'] },
-  { argv: [...CONVERT, '--out', '.', 'a.json'], code: 2, stderr: ['would write over the input'] },
-  { argv: [...CONVERT, '--out', 'x', './x/../x/a.json'], code: 2, stderr: ['would write over the input'] },
+  { argv: [...CONVERT, '--out', '.', 'a.json'], code: 2, stderr: ['would overwrite the input'] },
+  { argv: [...CONVERT, '--out', 'x', './x/../x/a.json'], code: 2, stderr: ['would overwrite the input'] },
 ];
 
 describe('usage', () => {

@@ -1,6 +1,6 @@
 /** Converts one input of `sluice convert`, and writes its result to stdout, as a JSON line or to files. */
 
-import { isUtf8 } from 'node:buffer';
+import { constants, isUtf8 } from 'node:buffer';
 import { basename, join, resolve } from 'node:path';
 import {
   type AssembledError,
@@ -69,6 +69,7 @@ type Detected = Conversion & { from: Codec };
 type Write = (bytes: Uint8Array) => Promise<void>;
 
 function convertBytes(bytes: Buffer, conversion: Conversion): ConversionResult {
+  if (bytes.length > constants.MAX_STRING_LENGTH) throw new InputError('too_large', 'the document is too long to be parsed');
   const body = parseJson(bytes.toString().replace(/^\ufeff/, ''));
   const from = conversion.from ?? detectCodec(bytes);
   if (!from) throw new InputError('unknown_protocol', UNKNOWN_PROTOCOL);
@@ -305,6 +306,7 @@ class JsonSink implements Sink {
   readonly #file: string;
   readonly #io: CliIo;
   readonly #chunks: Uint8Array[] = [];
+  #length = 0;
 
   constructor(file: string, io: CliIo) {
     this.#file = file;
@@ -312,11 +314,16 @@ class JsonSink implements Sink {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    this.#chunks.push(bytes);
+    this.#length += bytes.length;
+    // The limit of a string: more cannot be printed.
+    if (this.#length <= constants.MAX_STRING_LENGTH) this.#chunks.push(bytes);
   }
 
   async finish({ body = this.#text(), notes, status, failure }: ConversionResult): Promise<AssembledError | undefined> {
-    const line = formatJsonLine({ file: this.#file, body, notes, status: status ?? null, error: failure ?? null });
+    const isTooLong = this.#length > constants.MAX_STRING_LENGTH && body !== null;
+    const line = isTooLong
+      ? undefined
+      : formatJsonLine({ file: this.#file, body, notes, status: status ?? null, error: failure ?? null });
     if (!line) return this.finish({ body: null, notes: [], failure: TOO_LONG });
     for (const piece of line) await this.#io.stdout.write(piece);
     return failure;
@@ -397,7 +404,8 @@ class FileSink implements Sink {
 const describeCount = ({ length }: readonly Note[]): string =>
   length === 0 ? 'written; nothing lost' : `written; ${length} note${length === 1 ? '' : 's'}`;
 
-const outputPath = (file: string, out: string): string => join(out, file === '-' ? 'stdin' : basename(file));
+/** Where `--out` writes the result of an input. */
+export const outputPath = (file: string, out: string): string => join(out, file === '-' ? 'stdin' : basename(file));
 
 /** Checks that no two inputs share an output file and that no output overwrites an input. */
 export function checkOutputs(files: readonly string[], out: string): void {
@@ -407,10 +415,10 @@ export function checkOutputs(files: readonly string[], out: string): void {
     const other = taken.get(path);
     if (other !== undefined)
       throw new UsageError(
-        `"${oneLine(other)}" and "${oneLine(file)}" would both be written to "${oneLine(path)}": convert them one by one, each with its own --out`,
+        `"${oneLine(other)}" and "${oneLine(file)}" would both be written to "${oneLine(path)}"; write them one by one, each with its own --out`,
       );
     if (files.some((input) => input !== '-' && resolve(input) === resolve(path)))
-      throw new UsageError(`--out would write over the input "${oneLine(path)}": choose another directory`);
+      throw new UsageError(`--out would overwrite the input "${oneLine(path)}"; choose another folder`);
     taken.set(path, file);
   }
 }

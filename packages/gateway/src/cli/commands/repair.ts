@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { basename, join } from 'node:path';
+import { constants, isUtf8 } from 'node:buffer';
 import type { AssembledError, Protocol } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
@@ -7,6 +6,7 @@ import { describeFailure, EXIT, findAdvice, UnreadableError, UsageError } from '
 import { chooseProtocols, findSources, forEachSource, isSkipped, readBytes, type Source } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine, StreamOutput } from '../../terminal/text.ts';
+import { checkOutputs, outputPath } from '../convert.ts';
 
 interface Options {
   protocol: string | undefined;
@@ -22,23 +22,19 @@ export async function run({ options, words }: { options: Options; words: string[
   const sources = await findSources(words, io);
   if (sources.length > 1 && !options.json && options.out === undefined)
     throw new UsageError(`${sources.length} streams cannot share stdout; use --out DIR or --json, or name one FILE`);
-  if (options.out !== undefined) await makeFolder(options.out, sources, io);
+  if (options.out !== undefined) {
+    checkOutputs(
+      sources.map(({ file }) => file),
+      options.out,
+    );
+    await io.makeDirectory(options.out);
+  }
   return forEachSource(sources, io, (source) => repairOne(source, job, io));
 }
 
 interface Job extends Options {
   protocols: readonly Protocol[];
 }
-
-async function makeFolder(out: string, sources: readonly Source[], io: CliIo): Promise<void> {
-  const names = sources.map(({ file }) => outputName(file));
-  const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice !== undefined)
-    throw new UsageError(`two inputs are called "${oneLine(twice)}"; repair them one by one, each with its own --out`);
-  await io.makeDirectory(out);
-}
-
-const outputName = (file: string): string => (file === '-' ? 'stdin' : basename(file));
 
 /** Repairs one stream. It is read whole, because whether it conforms is known only at its end. */
 async function repairOne(source: Source, job: Job, io: CliIo): Promise<number | 'skipped'> {
@@ -51,12 +47,25 @@ async function repairOne(source: Source, job: Job, io: CliIo): Promise<number | 
   const result = repairStream([bytes], { protocols: job.protocols, all: job.all });
   const { message } = result.examination;
   if (isSkipped(source, message.error)) return 'skipped';
-  const error = describeFailure(message) === undefined ? undefined : (message.error ?? ENDED_EARLY);
+  const failure = describeFailure(message) === undefined ? undefined : (message.error ?? ENDED_EARLY);
+  const error = job.json && isTooLong(result) ? TOO_LONG : failure;
   await writeResult(file, result, error, job, io);
   if (!job.quiet) await printRepairs(file, result, io);
   if (error) await reportError(file, error, io);
   return error ? EXIT.failed : EXIT.ok;
 }
+
+/** Whether the stream exceeds the maximum length of a string, as text or as base64. */
+function isTooLong({ chunks = [] }: Repaired): boolean {
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  return length * (4 / 3) > constants.MAX_STRING_LENGTH;
+}
+
+const TOO_LONG: AssembledError = {
+  code: 'too_large',
+  message: 'the stream is too long for a line of JSON; omit --json to print it',
+  canonical: 'PAYLOAD_TOO_LARGE',
+};
 
 const ENDED_EARLY: AssembledError = {
   code: 'ended_early',
@@ -84,18 +93,16 @@ async function writeResult(
 ): Promise<void> {
   const body = chunks && Buffer.concat(chunks);
   if (out !== undefined && body) {
-    const target = await io.createFile(join(out, outputName(file)));
+    const target = await io.createFile(outputPath(file, out));
     await target.write(body);
     await target.commit();
   }
   if (json) {
     // A conforming stream is kept byte for byte, and JSON cannot hold bytes that are not UTF-8.
     const encoding = !body || isUtf8(body) ? 'utf8' : 'base64';
+    const text = error === TOO_LONG ? null : (body?.toString(encoding) ?? null);
     const { protocol } = examination;
-    await printJson(
-      { file, protocol, body: body?.toString(encoding) ?? null, encoding, repaired, notes, error: error ?? null },
-      io,
-    );
+    await printJson({ file, protocol, body: text, encoding, repaired, notes, error: error ?? null }, io);
   } else if (out === undefined && body) {
     const output = new StreamOutput(io.stdout);
     await output.write(body);
