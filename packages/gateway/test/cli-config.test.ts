@@ -33,6 +33,14 @@ describe('sluice init', () => {
     expect(describeAll(text)).toEqual(describeAll('reset: true'));
   });
 
+  test('names the keys that cannot be used, without printing them', async () => {
+    const { code, stdout, stderr } = await run(['init'], { env: { OPENAI_API_KEY: 'two words-0123456789' } });
+    expect(code).toBe(0);
+    expect(stdout).toContain('no provider key was found');
+    expect(stderr).toMatch(/^sluice: OPENAI_API_KEY is not one word/);
+    expect(stdout + stderr).not.toContain('0123456789');
+  });
+
   test('prints the providers and the next steps', async () => {
     const { stdout } = await run(['init', 'gateway.yaml'], { env: { OPENAI_API_KEY: KEY } });
     expect(stdout).toContain('Wrote gateway.yaml: openai (OPENAI_API_KEY)\n');

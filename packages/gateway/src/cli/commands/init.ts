@@ -1,8 +1,9 @@
 import { oneLine } from '@sluice/lab/text';
+import type { Problem } from '../../config/document.ts';
 import { createDefaultSource } from '../../config/load.ts';
 import type { ConfiguredProvider } from '../../config/providers.ts';
 import { resolveConfig } from '../../config/resolve.ts';
-import { SecretRegistry } from '../../config/secrets.ts';
+import { redactPatterns, SecretRegistry } from '../../config/secrets.ts';
 import { findRow } from '../../providers/lookup.ts';
 import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
 import { readFileBytes } from '../../terminal/inputs.ts';
@@ -20,10 +21,11 @@ export async function run({ options, words }: { options: Options; words: string[
   if (more !== undefined) throw new UsageError(`only one file can be written; "${oneLine(more)}" is the second`);
   if (!options.force && (await exists(file, io)))
     throw new UsageError(`${oneLine(file)} exists; use --force to overwrite it, or name another FILE`);
-  const providers = listProviders(io.env);
+  const { providers, warnings } = listProviders(io.env);
   const output = await io.createFile(file);
   await output.write(new TextEncoder().encode(formatConfig(providers)));
   await output.commit();
+  for (const { message } of warnings) await io.stderr.write(`sluice: ${oneLine(redactPatterns(message))}\n`);
   const line = formatJsonLine({ file, providers: providers.map(({ id, variable }) => ({ id, variable: variable ?? null })) });
   await io.stdout.write(options.json ? (line?.join('') ?? '') : formatNextSteps(file, providers, io));
   return EXIT.ok;
@@ -53,9 +55,9 @@ interface FoundProvider {
 }
 
 /** The providers that the gateway finds in the environment by itself, one per vendor. */
-function listProviders(env: CliIo['env']): FoundProvider[] {
-  const { providers } = resolveConfig(createDefaultSource(), { env, secrets: new SecretRegistry() });
-  return [...providers.values()].flatMap((provider) => describeProvider(provider, env) ?? []);
+function listProviders(env: CliIo['env']): { providers: FoundProvider[]; warnings: readonly Problem[] } {
+  const { providers, warnings } = resolveConfig(createDefaultSource(), { env, secrets: new SecretRegistry() });
+  return { providers: [...providers.values()].flatMap((provider) => describeProvider(provider, env) ?? []), warnings };
 }
 
 function describeProvider({ id, title, isDemo, keyFrom }: ConfiguredProvider, env: CliIo['env']): FoundProvider | undefined {
