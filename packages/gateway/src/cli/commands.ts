@@ -1,6 +1,7 @@
 /** The table of commands. Running one loads its modules only; help, completion and docs/cli.md need this file alone. */
 
-import type { PROTOCOL_ALIASES, ProtocolId } from '@sluice/core';
+import type { ProtocolId } from '@sluice/core';
+import type { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import type { Command, OptionTable } from './command.ts';
 
 /** Infers the options of a row, and checks that the module of the command accepts them. */

@@ -3,22 +3,20 @@
 import { constants, isUtf8 } from 'node:buffer';
 import { basename, join, resolve } from 'node:path';
 import {
-  type AssembledError,
-  Assembler,
+  type AccumulatedError,
   type CanonicalError,
   type CanonicalRequest,
-  CODECS,
   type Codec,
   CodecError,
   convertError,
   convertRequest,
   convertResponse,
-  encodeError,
+  createStreamConverter,
   type Note,
   PROTOCOLS,
-  StreamValidator,
-  streamConverter,
 } from '@sluice/core';
+import { CODECS, encodeError, StreamAccumulator } from '@sluice/core/engine';
+import { StreamValidator } from '@sluice/core/internal';
 import { oneLine, safeJson, systemCode } from '@sluice/lab/text';
 import { describeSystemError, UnreadableError, UsageError } from '../terminal/errors.ts';
 import { readBytes, type Source } from '../terminal/inputs.ts';
@@ -58,7 +56,7 @@ export interface ConversionResult {
   notes: Note[];
   /** The HTTP status that belongs to a converted error. */
   status?: number;
-  failure?: AssembledError;
+  failure?: AccumulatedError;
   /** The input could not be read, or not to its end. */
   isUnreadable?: boolean;
 }
@@ -87,7 +85,7 @@ const NOT_UTF8: Note = {
   message: 'the input is not valid UTF-8; invalid bytes are replaced with U+FFFD',
 };
 
-const INVALID_UTF8: AssembledError = {
+const INVALID_UTF8: AccumulatedError = {
   code: 'invalid_utf8',
   message: 'the input is not valid UTF-8; fix the input, or omit --strict to replace invalid bytes with U+FFFD',
   canonical: 'INVALID_INPUT',
@@ -95,9 +93,9 @@ const INVALID_UTF8: AssembledError = {
 
 /** Recognises the protocol of a response, or of the beginning of a stream. */
 function detectCodec(bytes: Uint8Array): Codec | undefined {
-  const assembler = new Assembler({ protocol: Object.values(PROTOCOLS) });
-  assembler.push(bytes);
-  const { protocol } = assembler.end();
+  const accumulator = new StreamAccumulator({ protocol: Object.values(PROTOCOLS) });
+  accumulator.push(bytes);
+  const { protocol } = accumulator.finish();
   return protocol === null ? undefined : CODECS[protocol];
 }
 
@@ -156,7 +154,7 @@ async function convertStream(source: Source, conversion: Conversion, io: CliIo, 
   const from = conversion.from ?? detected?.from;
   if (!from) throw new TypeError('the protocol is given or detected');
   const head = detected?.head ?? [];
-  const converter = streamConverter({
+  const converter = createStreamConverter({
     ...buildOptions({ ...conversion, from }),
     ...(io.env['SLUICE_DEBUG'] === '1' && { onEvent: createValidator() }),
   });
@@ -234,7 +232,7 @@ function parseJson(text: string): unknown {
 }
 
 /** The error of an input as part of a result. Rethrows anything that is not the fault of the input. */
-export function describeInputFailure(error: unknown): { failure: AssembledError; isUnreadable?: true } {
+export function describeInputFailure(error: unknown): { failure: AccumulatedError; isUnreadable?: true } {
   if (error instanceof UnreadableError) return { failure: error.failure, isUnreadable: true };
   if (error instanceof CodecError) return { failure: describeError(error.error) };
   if (!(error instanceof InputError)) throw error;
@@ -243,7 +241,7 @@ export function describeInputFailure(error: unknown): { failure: AssembledError;
 }
 
 /** Prefers the more specific code in `details` to the canonical code. */
-function describeError({ code, message, param, details }: CanonicalError): AssembledError {
+function describeError({ code, message, param, details }: CanonicalError): AccumulatedError {
   const own = details?.['code'];
   return {
     code: typeof own === 'string' ? own : code,
@@ -264,7 +262,7 @@ export interface Sink {
   /** Takes bytes of a stream as they are converted. */
   write(bytes: Uint8Array): Promise<void>;
   /** Takes the result. Resolves with the failure of the output, or else of the input. */
-  finish(result: ConversionResult): Promise<AssembledError | undefined>;
+  finish(result: ConversionResult): Promise<AccumulatedError | undefined>;
 }
 
 /** The output options of `sluice convert`. */
@@ -288,7 +286,7 @@ class PlainSink implements Sink {
     return this.#output.write(bytes);
   }
 
-  async finish({ body, failure }: ConversionResult): Promise<AssembledError | undefined> {
+  async finish({ body, failure }: ConversionResult): Promise<AccumulatedError | undefined> {
     await this.#output.end();
     if (body !== undefined) await this.#io.stdout.write(`${this.#json(body)}\n`);
     return failure;
@@ -319,7 +317,7 @@ class JsonSink implements Sink {
     if (this.#length <= constants.MAX_STRING_LENGTH) this.#chunks.push(bytes);
   }
 
-  async finish({ body = this.#text(), notes, status, failure }: ConversionResult): Promise<AssembledError | undefined> {
+  async finish({ body = this.#text(), notes, status, failure }: ConversionResult): Promise<AccumulatedError | undefined> {
     const isTooLong = this.#length > constants.MAX_STRING_LENGTH && body !== null;
     const line = isTooLong
       ? undefined
@@ -335,7 +333,7 @@ class JsonSink implements Sink {
   }
 }
 
-const TOO_LONG: AssembledError = {
+const TOO_LONG: AccumulatedError = {
   code: 'too_large',
   message: 'the result is too long for a line of JSON; omit --json to print it',
   canonical: 'PAYLOAD_TOO_LARGE',
@@ -347,7 +345,7 @@ class FileSink implements Sink {
   readonly #shown: Sink | undefined;
   readonly #io: CliIo;
   #file: OutputFile | undefined;
-  #failure: AssembledError | undefined;
+  #failure: AccumulatedError | undefined;
 
   constructor(path: string, shown: Sink | undefined, io: CliIo) {
     this.#path = path;
@@ -363,7 +361,7 @@ class FileSink implements Sink {
     });
   }
 
-  async finish(result: ConversionResult): Promise<AssembledError | undefined> {
+  async finish(result: ConversionResult): Promise<AccumulatedError | undefined> {
     const { body, notes } = result;
     if (body !== undefined) await this.#try(() => this.#writeWhole(this.#path, `${JSON.stringify(body)}\n`));
     const hasResult = body !== undefined || this.#file !== undefined;

@@ -1,6 +1,7 @@
 /** Reads the inputs of `sluice prove` and prints its results. */
 
-import { type AssembledError, Assembler, type Protocol, type ProtocolId } from '@sluice/core';
+import type { AccumulatedError, Protocol, ProtocolId } from '@sluice/core';
+import { StreamAccumulator } from '@sluice/core/engine';
 import type { Body, Failure } from '@sluice/lab/prove';
 import { oneLine } from '@sluice/lab/text';
 import { UnreadableError } from '../terminal/errors.ts';
@@ -25,28 +26,28 @@ export async function readProveInput(source: Source, protocols: readonly Protoco
 }
 
 /** A body of a known protocol, or why there is none. */
-export type ProveInput = Body | { error: AssembledError; isUnreadable?: true };
+export type ProveInput = Body | { error: AccumulatedError; isUnreadable?: true };
 
 /** A proof holds several copies of the body in memory. */
 const MAX_PROOF_BYTES = 64 * 1024 * 1024;
 
-const TOO_LARGE: AssembledError = {
+const TOO_LARGE: AccumulatedError = {
   code: 'too_large',
   message: `larger than ${formatBytes(MAX_PROOF_BYTES)}; prove a part of it`,
   canonical: 'PAYLOAD_TOO_LARGE',
 };
 
 function recognise(name: string, bytes: Uint8Array, protocols: readonly Protocol[]): ProveInput {
-  const assembler = new Assembler({ protocol: protocols });
-  assembler.push(bytes);
-  const { protocol, error } = assembler.end();
+  const accumulator = new StreamAccumulator({ protocol: protocols });
+  accumulator.push(bytes);
+  const { protocol, error } = accumulator.finish();
   if (error && isNoStream(error)) return { error };
   return protocol ? { protocol, name, bytes } : { error: UNKNOWN_PROTOCOL };
 }
 
-const isNoStream = ({ code }: AssembledError): boolean => code === 'empty_stream' || code === 'not_a_stream';
+const isNoStream = ({ code }: AccumulatedError): boolean => code === 'empty_stream' || code === 'not_a_stream';
 
-const UNKNOWN_PROTOCOL: AssembledError = {
+const UNKNOWN_PROTOCOL: AccumulatedError = {
   code: 'not_a_stream',
   message: 'the protocol cannot be detected from the bytes; name it with --protocol',
   canonical: 'INVALID_INPUT',
@@ -62,7 +63,7 @@ export interface FileProof {
   /** How often conversions dropped or changed something, by code and feature. */
   notes: Record<string, number>;
   /** Why nothing could be proven. */
-  error: AssembledError | null;
+  error: AccumulatedError | null;
 }
 
 /** A property that does not hold for an input. */

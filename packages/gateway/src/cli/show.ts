@@ -1,8 +1,8 @@
 /** Prints an assembled message for people: text, tool calls, usage, diagnostics and notes. */
 
 import {
-  type Assembled,
-  type AssembledCall,
+  type AccumulatedCall,
+  type AccumulatedMessage,
   type CanonicalUsage,
   type Diagnostic,
   type Note,
@@ -18,7 +18,7 @@ import { type Colors, wrapText } from '../terminal/text.ts';
 /**
  * A message as sections of text; together they may exceed the maximum string length. Control characters are escaped.
  */
-export function showMessage(file: string, result: Assembled, style: ShowStyle): string[] {
+export function showMessage(file: string, result: AccumulatedMessage, style: ShowStyle): string[] {
   const { reasoning, text } = style.isSplit ? readSplit(result) : result;
   const { colors } = style;
   const sections = [
@@ -49,7 +49,7 @@ export interface ShowStyle {
 export const formatDivider = ({ colors, columns }: ShowStyle): string =>
   `\n${colors.dim('─'.repeat(Math.min(columns ?? 60, 60)))}\n\n`;
 
-function formatHeader(file: string, { protocol, model, id }: Assembled, { colors, columns }: ShowStyle): string {
+function formatHeader(file: string, { protocol, model, id }: AccumulatedMessage, { colors, columns }: ShowStyle): string {
   const name = file === '-' ? 'standard input' : oneLine(file);
   const rest = [protocol ?? '', oneLine(model), oneLine(id)].filter((word) => word !== '').join(' · ');
   const isWide = columns === undefined || name.length + rest.length + 3 <= columns;
@@ -57,7 +57,7 @@ function formatHeader(file: string, { protocol, model, id }: Assembled, { colors
   return colors.bold(name) + (isWide ? colors.dim(` · ${rest}`) : `\n${colors.dim(rest)}`);
 }
 
-function readSplit({ reasoning, text, extras }: Assembled): ThinkSplit {
+function readSplit({ reasoning, text, extras }: AccumulatedMessage): ThinkSplit {
   const split = extras['think_split'] as ThinkSplit | undefined; // extras are untyped; this key always holds a split
   if (!split) return { reasoning, text };
   return {
@@ -73,13 +73,13 @@ function formatText(label: string, text: string, paint: (line: string) => string
   return [colors.cyan(label), ...lines.map((line) => (line === '' ? line : paint(line)))].join('\n');
 }
 
-function showCalls({ tool_calls: calls, invalid_arguments: invalid }: Assembled, style: ShowStyle): string {
+function showCalls({ tool_calls: calls, invalid_arguments: invalid }: AccumulatedMessage, style: ShowStyle): string {
   if (calls.length === 0) return '';
   const label = style.colors.cyan(calls.length === 1 ? 'tool call' : `tool calls (${calls.length})`);
   return [label, ...calls.map((call, i) => showCall(call, invalid.includes(i), style))].join('\n');
 }
 
-function showCall({ name, id, arguments: args, type }: AssembledCall, isInvalid: boolean, { colors }: ShowStyle): string {
+function showCall({ name, id, arguments: args, type }: AccumulatedCall, isInvalid: boolean, { colors }: ShowStyle): string {
   const title = `  ${colors.bold(oneLine(name) || 'unnamed')}${colors.dim(`(${oneLine(id)})`)}`;
   if (isInvalid) {
     const warning = `  ${colors.red('these arguments are not valid JSON, probably truncated; do not run this call')}`;
@@ -95,7 +95,7 @@ const indent = (paint: (line: string) => string, text: string): string =>
     .join('\n');
 
 /** Finish reason, usage, extras and error, one per line. */
-function formatFacts(result: Assembled, { colors, columns }: ShowStyle): string {
+function formatFacts(result: AccumulatedMessage, { colors, columns }: ShowStyle): string {
   const lines: string[] = [];
   const add = (label: string, text: string, paint: (line: string) => string = String): void => {
     const rows = wrapText(text, columns === undefined ? undefined : columns - LABEL_WIDTH);
@@ -122,7 +122,7 @@ const LABEL_WIDTH = 9;
 /** Extras that repeat what the report shows anyway. */
 const SHOWN_EXTRAS: ReadonlySet<string> = new Set(['block_order', 'think_split', 'malformed_frames']);
 
-function describeFinish({ finish_reason: reason, wire_finish_reason: wire, complete }: Assembled): string {
+function describeFinish({ finish_reason: reason, wire_finish_reason: wire, complete }: AccumulatedMessage): string {
   const wireReason = wire !== null && wire !== reason ? ` (on the wire: ${JSON.stringify(oneLine(wire))})` : '';
   if (reason === null) return complete ? `none${wireReason}` : `none: the stream ended early${wireReason}`;
   return reason + wireReason;

@@ -1,9 +1,8 @@
 /** The checkup of one body: how it is made, judged, summed up and printed. */
 
 import {
-  type AssembledError,
+  type AccumulatedError,
   type Breakage,
-  breakageOf,
   type Examination,
   Examiner,
   type Finding,
@@ -12,8 +11,8 @@ import {
   RULES,
   type RuleId,
   type Severity,
-  scoreOf,
 } from '@sluice/core';
+import { computeScore, findBreakage } from '@sluice/core/internal';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { describeSystemError, findAdvice, UnreadableError } from '../terminal/errors.ts';
 import type { Source } from '../terminal/inputs.ts';
@@ -54,7 +53,7 @@ export interface Checkup {
   /** Undefined when nothing could be read. */
   examination?: Examination;
   /** The error in the body, or of reading it. */
-  error: AssembledError | null;
+  error: AccumulatedError | null;
   /** The input could not be read, or not to its end. */
   isUnreadable?: boolean;
   /** What a probe requested, and its outcome. */
@@ -96,7 +95,7 @@ export const findScore = ({ examination, probe }: Checkup): number | undefined =
 /** The score over all bodies, counting each rule once. Undefined when no body has a score. */
 export function computeOverallScore(checkups: readonly Checkup[]): number | undefined {
   if (checkups.every((checkup) => findScore(checkup) === undefined)) return undefined;
-  return scoreOf(checkups.flatMap(({ examination }) => examination?.findings ?? []));
+  return computeScore(checkups.flatMap(({ examination }) => examination?.findings ?? []));
 }
 
 /** Writes the learned profile; false when the file cannot be written. */
@@ -136,7 +135,7 @@ export function buildRecord(checkup: Checkup): object {
 }
 
 /** A rule as a JSON record. */
-export const buildRuleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: breakageOf(rule) });
+export const buildRuleRecord = (rule: RuleId): object => ({ rule, ...RULES[rule], breaks: findBreakage(rule) });
 
 /** The report of one body. */
 export function showCheckup(checkup: Checkup, style: ShowStyle): string {

@@ -1,6 +1,6 @@
 /** What can go wrong in a command: wrong usage, unreadable inputs, failed streams, and what to do about each. */
 
-import type { Assembled, AssembledError, ErrorCode } from '@sluice/core';
+import type { AccumulatedError, AccumulatedMessage, ErrorCode } from '@sluice/core';
 import { readCode, systemCode } from '@sluice/lab/text';
 
 /** Exit codes of all commands. The worst one over all inputs is the exit code of the command. */
@@ -18,9 +18,9 @@ export class UsageError extends Error {}
 /** An input that cannot be opened or read. */
 export class UnreadableError extends Error {
   /** As an error of the input, for reports that name the input themselves. */
-  readonly failure: AssembledError;
+  readonly failure: AccumulatedError;
 
-  constructor(file: string, failure: AssembledError, cause?: unknown) {
+  constructor(file: string, failure: AccumulatedError, cause?: unknown) {
     super(`${file}: ${failure.message}`, { cause });
     this.failure = failure;
   }
@@ -39,7 +39,7 @@ export function isBrokenPipe(error: unknown): boolean {
 }
 
 /** A system error as a message with advice. */
-export function describeSystemError(code: string, error: unknown, file: string): AssembledError {
+export function describeSystemError(code: string, error: unknown, file: string): AccumulatedError {
   const known = Object.hasOwn(SYSTEM_ERRORS, code) ? SYSTEM_ERRORS[code] : undefined;
   const isUrl = code === 'ENOENT' && /^https?:\/\//.test(file);
   const message = isUrl ? `this is a URL, not a file; save the response first: curl -N ${file} > FILE` : known?.message;
@@ -62,13 +62,13 @@ const SYSTEM_ERRORS: Readonly<Record<string, { canonical: ErrorCode; message: st
 };
 
 /** Why an input counts as failed, in one line; undefined when it does not. */
-export function describeFailure({ error, complete }: Assembled): string | undefined {
+export function describeFailure({ error, complete }: AccumulatedMessage): string | undefined {
   if (error) return `${error.code}: ${error.message}`;
   return complete ? undefined : 'the stream ended early: no finish reason and no end marker';
 }
 
 /** What to do about an error; undefined when its message already says so. */
-export function findAdvice({ code, canonical }: AssembledError): string | undefined {
+export function findAdvice({ code, canonical }: AccumulatedError): string | undefined {
   if (Object.hasOwn(SYSTEM_ERRORS, code)) return undefined; // their messages include advice
   return Object.hasOwn(OWN_ADVICE, code) ? OWN_ADVICE[code] : ADVICE[canonical];
 }

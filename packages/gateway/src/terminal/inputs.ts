@@ -1,6 +1,7 @@
 /** The one place that reads inputs: files, folders, tapes and standard input, with progress for long ones. */
 
-import { findProtocol, PROTOCOL_ALIASES, PROTOCOLS, type Protocol } from '@sluice/core';
+import { findProtocol, PROTOCOLS, type Protocol } from '@sluice/core';
+import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { didYouMean, oneLine } from '@sluice/lab/text';
 import { EXIT, toUnreadable, UnreadableError, UsageError } from './errors.ts';
 import type { CliIo, Input } from './io.ts';

@@ -1,6 +1,6 @@
 /** Indents JSON for terminals. Apart from the other texts because it loads the core. */
 
-import { endOfString } from '@sluice/core';
+import { endOfString } from '@sluice/core/internal';
 
 /** Deeper levels are not indented further, or 1000 brackets would produce a million spaces. */
 const MAX_INDENT = 24;

@@ -1,15 +1,14 @@
 import {
-  type Assembled,
-  type AssembledError,
-  Assembler,
+  type AccumulatedError,
+  type AccumulatedMessage,
   type CanonicalStreamEvent,
   type Diagnostic,
   Examiner,
-  openaiChatWithCompletion,
   type Protocol,
   RULES,
-  StreamValidator,
 } from '@sluice/core';
+import { openaiChatWithCompletion, StreamAccumulator } from '@sluice/core/engine';
+import { StreamValidator } from '@sluice/core/internal';
 import { oneLine } from '@sluice/lab/text';
 import { describeFailure, EXIT, UnreadableError } from '../../terminal/errors.ts';
 import { chooseProtocols, findSources, forEachSource, isSkipped, type Source } from '../../terminal/inputs.ts';
@@ -79,11 +78,11 @@ async function readMessage(source: Source, protocols: readonly Protocol[], io: C
 }
 
 interface ReadResult {
-  message: Assembled;
+  message: AccumulatedMessage;
   isUnreadable: boolean;
 }
 
-const INTERNAL: AssembledError = { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' };
+const INTERNAL: AccumulatedError = { code: 'internal_error', message: 'internal error: a bug in sluice', canonical: 'INTERNAL' };
 
 /** Debug mode checks every event of the decoder against the canonical stream grammar. */
 function createValidator(): (event: CanonicalStreamEvent) => void {
@@ -91,20 +90,20 @@ function createValidator(): (event: CanonicalStreamEvent) => void {
   return (event) => void validator.push(event);
 }
 
-function buildFailedMessage(examiner: Examiner, protocols: readonly Protocol[], error: AssembledError): Assembled {
+function buildFailedMessage(examiner: Examiner, protocols: readonly Protocol[], error: AccumulatedError): AccumulatedMessage {
   const partial = examiner.fail(error.message).message;
   const isEmpty = partial.message.content.length === 0 && partial.id === '';
   return isEmpty ? createEmptyMessage(protocols, error) : withError(partial, error);
 }
 
 /** The result for an input without any content. */
-function createEmptyMessage(protocols: readonly Protocol[], error: AssembledError): Assembled {
+function createEmptyMessage(protocols: readonly Protocol[], error: AccumulatedError): AccumulatedMessage {
   const [protocol] = protocols;
-  const empty = new Assembler({ protocol: protocols }).end();
+  const empty = new StreamAccumulator({ protocol: protocols }).finish();
   return { ...withError(empty, error), protocol: protocols.length === 1 && protocol ? protocol.id : null };
 }
 
-function withError(result: Assembled, error: AssembledError): Assembled {
+function withError(result: AccumulatedMessage, error: AccumulatedError): AccumulatedMessage {
   const { code, message, canonical } = error;
   return { ...result, error, message: { ...result.message, error: { code: canonical, message, details: { code } } } };
 }
@@ -112,10 +111,10 @@ function withError(result: Assembled, error: AssembledError): Assembled {
 /** Prints one line of JSON and returns the message that it holds. */
 async function printJson(
   file: string,
-  result: Assembled,
+  result: AccumulatedMessage,
   { protocols }: Pick<Job, 'protocols'>,
   { stdout }: Pick<CliIo, 'stdout'>,
-): Promise<Assembled> {
+): Promise<AccumulatedMessage> {
   const diagnostics = result.diagnostics.map(withSeverity);
   const line = formatJsonLine({ file, ...result, diagnostics });
   if (!line) return printJson(file, createEmptyMessage(protocols, TOO_LONG), { protocols }, { stdout });
@@ -130,7 +129,7 @@ const withSeverity = (diagnostic: Diagnostic): Diagnostic => ({
 });
 
 /** For a message with a field longer than the maximum string length (512 Mi characters). */
-const TOO_LONG: AssembledError = {
+const TOO_LONG: AccumulatedError = {
   code: 'too_large',
   message: 'the message is too long for a line of JSON; omit --json to print it',
   canonical: 'PAYLOAD_TOO_LARGE',
@@ -138,10 +137,10 @@ const TOO_LONG: AssembledError = {
 
 async function printReport(
   file: string,
-  result: Assembled,
+  result: AccumulatedMessage,
   { isSplit, printed }: Job,
   { stdout, env }: CliIo,
-): Promise<Assembled> {
+): Promise<AccumulatedMessage> {
   const style = { colors: chooseColors(stdout, env), columns: stdout.columns, isSplit };
   if (printed > 0) await stdout.write(formatDivider(style));
   for (const piece of showMessage(file, result, style)) await stdout.write(piece);
@@ -149,7 +148,7 @@ async function printReport(
 }
 
 /** Always adds `think_split`, even for a text without `<think>` sections. */
-function withSplit(result: Assembled): Assembled {
+function withSplit(result: AccumulatedMessage): AccumulatedMessage {
   const think_split = result.extras['think_split'] ?? { reasoning: '', text: result.text };
   return { ...result, extras: { ...result.extras, think_split } };
 }

@@ -1,4 +1,5 @@
-import { type CanonicalRequest, CODECS, type Codec, CodecError, decodeRequest, findCodec, type Note } from '@sluice/core';
+import { type CanonicalRequest, type Codec, CodecError, type Note } from '@sluice/core';
+import { CODECS, decodeRequest, findCodec } from '@sluice/core/engine';
 import { didYouMean, oneLine, systemCode } from '@sluice/lab/text';
 import { EXIT, findAdvice, isBrokenPipe, UsageError } from '../../terminal/errors.ts';
 import {

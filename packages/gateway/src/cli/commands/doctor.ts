@@ -1,4 +1,5 @@
-import { breakageOf, learnProfile, type ProtocolId, type ProviderProfile, RULES, type RuleId } from '@sluice/core';
+import { type ProtocolId, type ProviderProfile, RULES, type RuleId } from '@sluice/core';
+import { findBreakage, learnProfile } from '@sluice/core/internal';
 import { didYouMean, oneLine } from '@sluice/lab/text';
 import {
   buildRecord,
@@ -141,7 +142,7 @@ async function printRules(words: readonly string[], { json }: Options, io: CliIo
   else if (words.length === 0) await io.stdout.write(showRules(style));
   else
     for (const [at, id] of ids.entries())
-      await io.stdout.write(`${at === 0 ? '' : '\n'}${explainRule(id, breakageOf(id), style)}`);
+      await io.stdout.write(`${at === 0 ? '' : '\n'}${explainRule(id, findBreakage(id), style)}`);
   return 0;
 }
 

@@ -1,5 +1,5 @@
 import { constants, isUtf8 } from 'node:buffer';
-import type { AssembledError, Protocol } from '@sluice/core';
+import type { AccumulatedError, Protocol } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
 import { describeFailure, EXIT, findAdvice, UnreadableError, UsageError } from '../../terminal/errors.ts';
@@ -61,13 +61,13 @@ function isTooLong({ chunks = [] }: Repaired): boolean {
   return length * (4 / 3) > constants.MAX_STRING_LENGTH;
 }
 
-const TOO_LONG: AssembledError = {
+const TOO_LONG: AccumulatedError = {
   code: 'too_large',
   message: 'the stream is too long for a line of JSON; omit --json to print it',
   canonical: 'PAYLOAD_TOO_LARGE',
 };
 
-const ENDED_EARLY: AssembledError = {
+const ENDED_EARLY: AccumulatedError = {
   code: 'ended_early',
   message: 'the stream ended early: no finish reason and no end marker',
   canonical: 'STREAM_TRUNCATED',
@@ -75,7 +75,7 @@ const ENDED_EARLY: AssembledError = {
 
 async function fail(
   file: string,
-  { error, code }: { error: AssembledError; code: number },
+  { error, code }: { error: AccumulatedError; code: number },
   { json }: Job,
   io: CliIo,
 ): Promise<number> {
@@ -87,7 +87,7 @@ async function fail(
 async function writeResult(
   file: string,
   { chunks, examination, repaired, notes }: Repaired,
-  error: AssembledError | undefined,
+  error: AccumulatedError | undefined,
   { json, out }: Job,
   io: CliIo,
 ): Promise<void> {
@@ -125,7 +125,7 @@ async function printRepairs(file: string, { chunks, repaired, notes }: Repaired,
   if (chunks && repaired.length === 0) await io.stderr.write(`${name} ${green('conforms')}: unchanged\n`);
 }
 
-async function reportError(file: string, error: AssembledError, io: CliIo): Promise<void> {
+async function reportError(file: string, error: AccumulatedError, io: CliIo): Promise<void> {
   const advice = findAdvice(error);
   await io.stderr.write(
     `${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Assembled, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
+import { type AccumulatedMessage, PROTOCOLS, type Protocol, RULES, type RuleId } from '@sluice/core';
 import {
   assemble,
   buildCase,
@@ -219,7 +219,7 @@ interface ResultFacts {
 function formatSummary(
   name: string,
   { text, tries, isDone }: Shrunk,
-  { diagnostics }: Assembled,
+  { diagnostics }: AccumulatedMessage,
   sizes: ResultFacts,
   io: CliIo,
 ): string {
