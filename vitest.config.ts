@@ -1,27 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+import { listSources } from './scripts/build/packages.js';
+import { NEXT_ONLY } from './test/sdk-next/suites.ts';
 
 const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-
-/** The entries of @sluice/core, each with the source of its build. */
-function listEntries(): { find: RegExp; replacement: string }[] {
-  const { exports: entries } = JSON.parse(readFileSync(local('packages/core/package.json'), 'utf8')) as {
-    exports: Record<string, { default: string }>;
-  };
-  return Object.entries(entries).map(([entry, { default: file }]) => ({
-    find: new RegExp(`^@sluice/core${entry.slice(1)}$`),
-    replacement: local(`packages/core/${file.replace('./dist/', 'src/').replace(/\.js$/, '.ts')}`),
-  }));
-}
 
 export const resolve = {
   alias: [
     // The packages are tested with the sources of the others, not with their last build.
-    ...listEntries(),
-    { find: /^@sluice\/lab\/text$/, replacement: local('packages/lab/src/text.ts') },
-    { find: /^@sluice\/lab\/(\w+)$/, replacement: local('packages/lab/src/$1/index.ts') },
+    ...listSources().map(({ specifier, file }) => ({ find: new RegExp(`^${specifier}$`), replacement: file })),
     { find: /^fast-check$/, replacement: local('test/seeded-check.ts') },
   ],
 };
@@ -30,6 +18,7 @@ export default defineConfig({
   resolve,
   test: {
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...NEXT_ONLY],
     testTimeout: 60_000,
     pool: 'threads',
     // By default a core is left free, which is half of the smallest machine.

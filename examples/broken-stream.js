@@ -3,7 +3,7 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { accumulate } from '@sluice/core';
-import { main } from 'sluice/dist/cli/main.js';
+import { main } from '../packages/gateway/dist/cli/main.js';
 
 const path = fileURLToPath(new URL('broken-stream.sse', import.meta.url));
 const file = relative(process.cwd(), path);

@@ -84,7 +84,8 @@ function folderGraph() {
 }
 
 async function walks() {
-  const core = await import(pathToFileURL(join(root, 'packages/core/dist/index.js')).href);
+  // Modules, not bundles: the walks count files.
+  const core = await import(pathToFileURL(join(root, 'packages/core/out/index.js')).href);
   return [
     ['files visited: one chunk, chat to Anthropic', show(await listVisited(chunkWalk(core)))],
     ['files visited: one request, Anthropic to Gemini', show(await listVisited(requestWalk(core)))],
@@ -155,7 +156,7 @@ function loadedModules() {
     for (const match of readFileSync(file, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'/g))
       visit(resolve(dirname(file), match[1]));
   };
-  visit(join(root, 'packages/core/dist/index.js'));
+  visit(join(root, 'packages/core/out/index.js'));
   return seen.size;
 }
 

@@ -28,7 +28,20 @@ const LAYERS = {
     'index',
   ],
   lab: ['text', 'mutate', 'tape', 'prove', 'replay', 'shrink', 'demo'],
-  gateway: ['providers', 'terminal', 'http', 'config', 'upstream', 'observe', 'doctor', 'exchange', 'server', 'tape', 'cli'],
+  gateway: [
+    'providers',
+    'terminal',
+    'http',
+    'config',
+    'upstream',
+    'observe',
+    'doctor',
+    'exchange',
+    'server',
+    'tape',
+    'cli',
+    'index',
+  ],
 } as const satisfies Record<string, readonly string[]>;
 
 type Package = keyof typeof LAYERS;

@@ -66,7 +66,7 @@ test('docs/security.md cites a test or a command for every defence', () => {
 const sources = ['packages/core', 'packages/gateway', 'test', 'bench', 'scripts', 'examples'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => `${folder}/${name}`)
-    .filter((name) => /\.(ts|js|mjs)$/.test(name) && !/\/(node_modules|dist)\//.test(name)),
+    .filter((name) => /\.(ts|js|mjs)$/.test(name) && !/\/(node_modules|dist|out)\//.test(name)),
 );
 
 /** Section signs, pages in capitals with a number or an ending, and folders beside the checkout. README, CHANGELOG and SECURITY are our own. */

@@ -1,5 +1,5 @@
 // docs/clients.md from the results of the matrix and from the table of clients that the commands use.
-import { CLIENTS as SETUPS, setupLines } from '../../packages/gateway/dist/cli/clients.js';
+import { CLIENTS as SETUPS, setupLines } from '../../packages/gateway/out/cli/clients.js';
 import { FAULTS } from './faults.js';
 import { CLIENTS, UPSTREAMS, VARIANTS } from './table.js';
 

@@ -4,7 +4,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync } from 'oxc-parser';
 
-const PACKAGES = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules');
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** @param {string} file in a package @returns {string} */
+const locate = (file) =>
+  // Apart from the others, because it asks for a newer node: `npm run test:sdk-next` installs it.
+  join(ROOT, file.startsWith('openai-7/') ? 'test/sdk-next/node_modules' : 'node_modules', file);
 
 /**
  * @typedef {{ node: any, module: Module, scope: readonly string[] }} Declaration  `scope`: the namespaces around it
@@ -22,13 +27,13 @@ export function loadModule(file) {
   /** @type {Module} */
   const module = { file, declarations: new Map(), imports: new Map(), stars: [] };
   loaded.set(file, module);
-  const { program } = parseSync(file, readFileSync(join(PACKAGES, file), 'utf8'));
+  const { program } = parseSync(file, readFileSync(locate(file), 'utf8'));
   for (const statement of program.body) readStatement(statement, module, []);
   return module;
 }
 
 /** @param {string} name of a package @returns {string} */
-export const versionOf = (name) => JSON.parse(readFileSync(join(PACKAGES, name, 'package.json'), 'utf8')).version;
+export const versionOf = (name) => JSON.parse(readFileSync(locate(`${name}/package.json`), 'utf8')).version;
 
 /** The declarations a reference can mean: an interface may be declared in pieces.
  * @param {readonly string[]} parts @param {Module} module @param {readonly string[]} scope @returns {Declaration[]} */

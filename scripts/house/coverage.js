@@ -1,4 +1,4 @@
-/** Which source files run: by V8's precise coverage of the built packages. */
+/** Which source files run: by V8's precise coverage of the modules that tsc writes. */
 import { Session } from 'node:inspector';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,8 +23,8 @@ export async function listVisited(run) {
 /** A module's own body is a function that starts at 0; it runs when the module is loaded. */
 function listRun(coverage) {
   return coverage
-    .filter(({ url }) => url.includes('/packages/') && url.includes('/dist/'))
+    .filter(({ url }) => url.includes('/packages/') && url.includes('/out/'))
     .filter(({ functions }) => functions.some(({ ranges: [range] }) => range.count > 0 && range.startOffset > 0))
-    .map(({ url }) => relative(packages, fileURLToPath(url)).replace('/dist/', '/').replace(/\.js$/, '.ts'))
+    .map(({ url }) => relative(packages, fileURLToPath(url)).replace('/out/', '/').replace(/\.js$/, '.ts'))
     .sort();
 }

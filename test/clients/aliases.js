@@ -1,7 +1,7 @@
 // The examples name packages as users do; some of them are here under the names of their majors.
 import { register } from 'node:module';
 
-const NAMES = { openai: 'openai-7', '@google/genai': 'google-genai-2' };
+const NAMES = { '@google/genai': 'google-genai-2' };
 
 const hooks = `
 const names = ${JSON.stringify(NAMES)};

@@ -1,9 +1,9 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { type Content, type FunctionDeclaration, GoogleGenAI as GoogleGenAI1, Type } from 'google-genai-1';
 import { GoogleGenAI as GoogleGenAI2 } from 'google-genai-2';
-import OpenAI6 from 'openai-6';
-import OpenAI7 from 'openai-7';
+import type OpenAI from 'openai';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
+import { OPENAI_SDKS, type OpenAISdk } from '../sdk/openai.ts';
 
 /** One conversation: a question, the tool it takes, and the last words. */
 interface Asking {
@@ -38,10 +38,10 @@ const lost = (): never => {
   throw new Error(`no answer in ${TURNS} turns`);
 };
 
-const chat = (OpenAI: typeof OpenAI6) => async (asking: Asking) => {
+const chat = (OpenAI: OpenAISdk['OpenAI']) => async (asking: Asking) => {
   const client = new OpenAI({ baseURL: `${asking.url}/v1`, apiKey: KEY, maxRetries: 0 });
   const tools = [{ type: 'function' as const, function: { name: NAME, description: DESCRIPTION, parameters: SCHEMA } }];
-  const messages: OpenAI6.ChatCompletionMessageParam[] = [{ role: 'user', content: asking.prompt }];
+  const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: asking.prompt }];
   const question = { model: asking.model, messages, tools };
   for (let turn = 0; turn < TURNS; turn++) {
     const answer = asking.isStream
@@ -57,10 +57,10 @@ const chat = (OpenAI: typeof OpenAI6) => async (asking: Asking) => {
   return lost();
 };
 
-const responses = (OpenAI: typeof OpenAI6) => async (asking: Asking) => {
+const responses = (OpenAI: OpenAISdk['OpenAI']) => async (asking: Asking) => {
   const client = new OpenAI({ baseURL: `${asking.url}/v1`, apiKey: KEY, maxRetries: 0 });
   const tools = [{ type: 'function' as const, name: NAME, description: DESCRIPTION, parameters: SCHEMA, strict: true }];
-  const input: OpenAI6.Responses.ResponseInputItem[] = [{ role: 'user', content: asking.prompt }];
+  const input: OpenAI.Responses.ResponseInputItem[] = [{ role: 'user', content: asking.prompt }];
   const question = { model: asking.model, input, tools, store: false, include: ['reasoning.encrypted_content' as const] };
   for (let turn = 0; turn < TURNS; turn++) {
     const answer = asking.isStream
@@ -68,7 +68,7 @@ const responses = (OpenAI: typeof OpenAI6) => async (asking: Asking) => {
       : await client.responses.create(question);
     const calls = answer.output.flatMap((item) => (item.type === 'function_call' ? [item] : []));
     if (calls.length === 0) return answer.output_text;
-    input.push(...(answer.output as OpenAI6.Responses.ResponseInputItem[])); // what came out may go in again
+    input.push(...(answer.output as OpenAI.Responses.ResponseInputItem[])); // what came out may go in again
     for (const { call_id, arguments: text } of calls)
       input.push({ type: 'function_call_output', call_id, output: asking.read(pathOf(text)) });
   }
@@ -128,14 +128,13 @@ async function partsOf({ models }: GoogleGenAI1, question: Question, isStream: b
 }
 
 // The newer majors are asked in the words of the older ones: what both have in common.
-const OpenAI7AsOld = OpenAI7 as unknown as typeof OpenAI6;
 const GoogleGenAI2AsOld = GoogleGenAI2 as unknown as typeof GoogleGenAI1;
 
 export const SDKS: readonly Sdk[] = [
-  { name: 'openai 6, chat', protocol: 'openai-chat', ask: chat(OpenAI6) },
-  { name: 'openai 7, chat', protocol: 'openai-chat', ask: chat(OpenAI7AsOld) },
-  { name: 'openai 6, responses', protocol: 'openai-responses', ask: responses(OpenAI6) },
-  { name: 'openai 7, responses', protocol: 'openai-responses', ask: responses(OpenAI7AsOld) },
+  ...OPENAI_SDKS.flatMap(({ major, OpenAI }): Sdk[] => [
+    { name: `${major}, chat`, protocol: 'openai-chat', ask: chat(OpenAI) },
+    { name: `${major}, responses`, protocol: 'openai-responses', ask: responses(OpenAI) },
+  ]),
   { name: '@anthropic-ai/sdk', protocol: 'anthropic-messages', ask: messages },
   { name: '@google/genai 1', protocol: 'gemini', ask: generate(GoogleGenAI1) },
   { name: '@google/genai 2', protocol: 'gemini', ask: generate(GoogleGenAI2AsOld) },

@@ -2,10 +2,10 @@ import Anthropic1 from '@anthropic-ai/sdk';
 import Anthropic0 from 'anthropic-0';
 import { GoogleGenAI as GoogleGenAI1 } from 'google-genai-1';
 import { GoogleGenAI as GoogleGenAI2 } from 'google-genai-2';
-import OpenAI6, { AzureOpenAI as AzureOpenAI6 } from 'openai-6';
-import OpenAI7, { AzureOpenAI as AzureOpenAI7 } from 'openai-7';
+import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Started, startGateway } from '../../packages/gateway/test/gateway/start.ts';
+import { OPENAI_SDKS } from '../sdk/openai.ts';
 
 // Base URLs that people write, with the clients that they write them for. The demo model answers in every protocol, and to this name only.
 
@@ -20,7 +20,6 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 // The majors are alike in all that is used here, but their overloads cannot be called as a union.
-const asOpenAI7 = (client: OpenAI6): OpenAI7 => client as unknown as OpenAI7;
 const asAnthropic1 = (client: Anthropic0): Anthropic1 => client as unknown as Anthropic1;
 
 /** What a client can ask for. */
@@ -34,7 +33,7 @@ interface Client {
 
 const messages = [{ role: 'user' as const, content: PROMPT }];
 
-function openai(client: OpenAI7): Client {
+function openai(client: OpenAI): Client {
   return {
     whole: async () => (await client.chat.completions.create({ model: MODEL, messages })).choices[0]?.message.content,
     stream: async () => {
@@ -48,7 +47,7 @@ function openai(client: OpenAI7): Client {
   };
 }
 
-function responses(client: OpenAI7): Client {
+function responses(client: OpenAI): Client {
   return {
     ...openai(client),
     whole: async () => (await client.responses.create({ model: MODEL, input: PROMPT })).output_text,
@@ -94,19 +93,15 @@ type Make = (base: string) => Client;
 
 const deployed = (endpoint: string) => ({ ...KEY, endpoint, apiVersion: '2024-10-21', deployment: MODEL });
 
-const OPENAI: readonly (readonly [string, Make])[] = [
-  ['openai 6, chat', (baseURL) => openai(asOpenAI7(new OpenAI6({ ...KEY, baseURL })))],
-  ['openai 7, chat', (baseURL) => openai(new OpenAI7({ ...KEY, baseURL }))],
-  ['openai 6, responses', (baseURL) => responses(asOpenAI7(new OpenAI6({ ...KEY, baseURL })))],
-  ['openai 7, responses', (baseURL) => responses(new OpenAI7({ ...KEY, baseURL }))],
-];
-const AZURE: readonly (readonly [string, Make])[] = [
-  ['openai 6, Azure', (endpoint) => openai(asOpenAI7(new AzureOpenAI6({ ...KEY, endpoint, apiVersion: '2024-10-21' })))],
-  ['openai 7, Azure', (endpoint) => openai(new AzureOpenAI7({ ...KEY, endpoint, apiVersion: '2024-10-21' }))],
-  ['openai 6, Azure, one deployment', (endpoint) => openai(asOpenAI7(new AzureOpenAI6(deployed(endpoint))))],
-  ['openai 7, Azure, one deployment', (endpoint) => openai(new AzureOpenAI7(deployed(endpoint)))],
-  ['openai 7, Azure, responses', (endpoint) => responses(new AzureOpenAI7({ ...KEY, endpoint, apiVersion: 'preview' }))],
-];
+const OPENAI: readonly (readonly [string, Make])[] = OPENAI_SDKS.flatMap(({ major, OpenAI }) => [
+  [`${major}, chat`, (baseURL) => openai(new OpenAI({ ...KEY, baseURL }))],
+  [`${major}, responses`, (baseURL) => responses(new OpenAI({ ...KEY, baseURL }))],
+]);
+const AZURE: readonly (readonly [string, Make])[] = OPENAI_SDKS.flatMap(({ major, AzureOpenAI }) => [
+  [`${major}, Azure`, (endpoint) => openai(new AzureOpenAI({ ...KEY, endpoint, apiVersion: '2024-10-21' }))],
+  [`${major}, Azure, one deployment`, (endpoint) => openai(new AzureOpenAI(deployed(endpoint)))],
+  [`${major}, Azure, responses`, (endpoint) => responses(new AzureOpenAI({ ...KEY, endpoint, apiVersion: 'preview' }))],
+]);
 const ANTHROPIC: readonly (readonly [string, Make])[] = [
   ['anthropic 0', (baseURL) => anthropic(asAnthropic1(new Anthropic0({ ...KEY, baseURL })))],
   ['anthropic 1', (baseURL) => anthropic(new Anthropic1({ ...KEY, baseURL }))],

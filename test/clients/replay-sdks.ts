@@ -1,9 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI as GoogleGenAI1 } from 'google-genai-1';
 import { GoogleGenAI as GoogleGenAI2 } from 'google-genai-2';
-import OpenAI6 from 'openai-6';
-import OpenAI7 from 'openai-7';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
+import { OPENAI_SDKS, type OpenAISdk } from '../sdk/openai.ts';
 
 /** What an SDK makes of an answer. */
 export interface Heard {
@@ -23,7 +22,7 @@ const PROMPT = 'hi';
 const KEY = 'any';
 
 const chat =
-  (OpenAI: typeof OpenAI6) =>
+  (OpenAI: OpenAISdk['OpenAI']) =>
   async ({ url, model, isStream, headers }: Asking): Promise<Heard> => {
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0, defaultHeaders: headers });
     const question = { model, messages: [{ role: 'user' as const, content: PROMPT }] };
@@ -37,7 +36,7 @@ const chat =
   };
 
 const responses =
-  (OpenAI: typeof OpenAI6) =>
+  (OpenAI: OpenAISdk['OpenAI']) =>
   async ({ url, model, isStream, headers }: Asking): Promise<Heard> => {
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0, defaultHeaders: headers });
     const question = { model, input: PROMPT };
@@ -81,17 +80,21 @@ const generate =
     return heard;
   };
 
+function openaiReaders({ major, OpenAI }: OpenAISdk): Reader[] {
+  return [
+    { name: `${major}, chat`, protocol: 'openai-chat', read: chat(OpenAI) },
+    { name: `${major}, responses`, protocol: 'openai-responses', read: responses(OpenAI) },
+  ];
+}
+
 /** One for each protocol; the older majors read with the full set. */
 export const READERS: readonly Reader[] = [
-  // The same calls; the types of the two are too big to be joined.
-  { name: 'openai 7, chat', protocol: 'openai-chat', read: chat(OpenAI7 as unknown as typeof OpenAI6) },
-  { name: 'openai 7, responses', protocol: 'openai-responses', read: responses(OpenAI7 as unknown as typeof OpenAI6) },
+  ...OPENAI_SDKS.slice(-1).flatMap(openaiReaders),
   { name: '@anthropic-ai/sdk', protocol: 'anthropic-messages', read: messages },
   { name: '@google/genai 2', protocol: 'gemini', read: generate(GoogleGenAI2 as unknown as typeof GoogleGenAI1) },
 ];
 
 export const OLDER: readonly Reader[] = [
-  { name: 'openai 6, chat', protocol: 'openai-chat', read: chat(OpenAI6) },
-  { name: 'openai 6, responses', protocol: 'openai-responses', read: responses(OpenAI6) },
+  ...OPENAI_SDKS.slice(0, -1).flatMap(openaiReaders),
   { name: '@google/genai 1', protocol: 'gemini', read: generate(GoogleGenAI1) },
 ];

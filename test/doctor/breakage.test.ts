@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { SDK_BREAKAGE } from '../../packages/core/src/doctor/sdk-breakage.ts';
 import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { bytesOf, protocolOf } from '../run.ts';
+import { IS_NEXT } from '../sdk/openai.ts';
 import { readCases } from '../shared.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';
@@ -117,16 +118,29 @@ function render(table: Record<string, Record<string, string>>): string {
   return `import type { RuleId } from '../rules/index.ts';
 
 /**
- * What the official SDKs do with a stream that departs by this rule alone, as measured: \`vitest run test/doctor/breakage.test.ts -u\`
- * writes this file, and the same test holds it.
+ * What the official SDKs do with a stream that departs by this rule alone, as measured: \`npm run docs\` writes this file, and
+ * the same test holds it.
  */
 export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> = {
 ${rows.join('')}};
 `;
 }
 
+/** The rows of the table for the SDKs of this run. */
+function readTable(): Record<string, Record<string, string>> {
+  const clients = new Set(PROTOCOL_IDS.flatMap((protocol) => SDK_READERS[protocol].map(({ client }) => client)));
+  const rows = Object.entries(SDK_BREAKAGE).map(([rule, effects]) => {
+    const own = Object.entries(effects).filter(([client]) => clients.has(client));
+    return [rule, Object.fromEntries(own)] as const;
+  });
+  return Object.fromEntries(rows.filter(([, effects]) => Object.keys(effects).length > 0));
+}
+
 test('what the official SDKs break on is what the table says', async () => {
-  await expect(render(await measure())).toMatchFileSnapshot('../../packages/core/src/doctor/sdk-breakage.ts');
+  const measured = await measure();
+  // The file has all majors, so it is written by `npm run test:sdk-next`.
+  if (IS_NEXT) await expect(render(measured)).toMatchFileSnapshot('../../packages/core/src/doctor/sdk-breakage.ts');
+  else expect(measured).toEqual(readTable());
 });
 
 /** What an official SDK breaks on, and still is none of the worst. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { ExamineOptions, ProtocolId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { readType } from '../../packages/core/src/protocols/openai-responses/wire.ts';
 import { bytesOf, protocolOf } from '../run.ts';
+import { IS_NEXT } from '../sdk/openai.ts';
 import { readManifest, readRecording, SHARED } from '../shared.ts';
 import { examine } from './examine.ts';
 import { SDK_READERS } from './sdk-readers.ts';
@@ -375,9 +375,10 @@ test.each<[string, ProtocolId, string, ExamineOptions['strict'], string]>([
 
 test('every event type of the official SDK for Responses is known', () => {
   const types = readFileSync(
-    createRequire(import.meta.url)
-      .resolve('openai-7/resources/responses/responses')
-      .replace(/\.js$/, '.d.ts'),
+    new URL(
+      `../../${IS_NEXT ? 'test/sdk-next/node_modules/openai-7' : 'node_modules/openai'}/resources/responses/responses.d.ts`,
+      import.meta.url,
+    ),
     'utf8',
   );
   const [, union = ''] = /export type ResponseStreamEvent = ([^;]+);/.exec(types) ?? [];

@@ -9,20 +9,20 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const PAGE = join(root, 'docs/conformance.md');
 const README = join(root, 'README.md');
 const JUDGES = [
-  'openai-6',
-  'openai-7',
-  'anthropic-0',
-  '@anthropic-ai/sdk',
-  'google-genai-1',
-  'google-genai-2',
-  'eventsource-parser',
+  'node_modules/openai',
+  'test/sdk-next/node_modules/openai-7',
+  'node_modules/anthropic-0',
+  'node_modules/@anthropic-ai/sdk',
+  'node_modules/google-genai-1',
+  'node_modules/google-genai-2',
+  'node_modules/eventsource-parser',
 ];
 
 const manifestOf = (folder: string): { name: string; version: string } =>
   JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as { name: string; version: string };
 
 function factsOfRun(): Facts {
-  const judges = JUDGES.map((folder) => manifestOf(join('node_modules', folder)));
+  const judges = JUDGES.map(manifestOf);
   return { version: manifestOf('packages/core').version, judges: judges.map(({ name, version }) => `\`${name}\` ${version}`) };
 }
 

@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     root: fileURLToPath(new URL('../..', import.meta.url)),
     include: ['test/prove/*.test.ts'],
-    env: { PROVE: process.env['PROVE'] ?? 'full' },
+    env: { PROVE: process.env['PROVE'] ?? 'full', SLUICE_SDK: 'next' },
     globalSetup: ['test/prove/setup.ts'],
     testTimeout: 900_000,
     pool: 'threads',

@@ -1,5 +1,3 @@
-import OpenAI6 from 'openai-6';
-import OpenAI7 from 'openai-7';
 import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import type { CanonicalStreamEvent, Note, SseFrame } from '../../packages/core/src/index.ts';
 import { DEFAULT_CHAT_PROFILE } from '../../packages/core/src/protocols/openai-chat/profiles.ts';
@@ -7,6 +5,7 @@ import { decodeStream } from '../../packages/core/src/protocols/openai-chat/stre
 import { encodeStream } from '../../packages/core/src/protocols/openai-chat/stream-encode.ts';
 import { createSseDecoder } from '../../packages/core/src/sse/decode.ts';
 import { encodeSse } from '../../packages/core/src/sse/encode.ts';
+import { OPENAI_SDKS, type OpenAISdk } from './openai.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -73,13 +72,12 @@ const OPTIONS = { apiKey: 'test', baseURL: 'http://localhost/v1', maxRetries: 0 
 const MESSAGES = [{ role: 'user' as const, content: 'hi' }];
 
 /** The official SDKs, over a fetch that answers from memory. */
-export const SDKS: { name: string; stream: ReadStream; create: ReadWhole }[] = [
-  { name: 'openai 6.49', ...sdk(OpenAI6) },
-  // The same calls; their types are too big to be joined.
-  { name: 'openai 7.53', ...sdk(OpenAI7 as unknown as typeof OpenAI6) },
-];
+export const SDKS: { name: string; stream: ReadStream; create: ReadWhole }[] = OPENAI_SDKS.map(({ name, OpenAI }) => ({
+  name,
+  ...sdk(OpenAI),
+}));
 
-function sdk(OpenAI: typeof OpenAI6): { stream: ReadStream; create: ReadWhole } {
+function sdk(OpenAI: OpenAISdk['OpenAI']): { stream: ReadStream; create: ReadWhole } {
   const client = (body: string, init: ResponseInit) => new OpenAI({ ...OPTIONS, fetch: async () => new Response(body, init) });
   return {
     stream: async (body) => {

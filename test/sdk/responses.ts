@@ -1,11 +1,10 @@
-import OpenAI6 from 'openai-6';
-import OpenAI7 from 'openai-7';
 import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import type { CanonicalStreamEvent, Note, Protocol, SseFrame } from '../../packages/core/src/index.ts';
 import { DEFAULT_RESPONSES_PROFILE } from '../../packages/core/src/protocols/openai-responses/profiles.ts';
 import { encodeStream } from '../../packages/core/src/protocols/openai-responses/stream-encode.ts';
 import { createSseDecoder } from '../../packages/core/src/sse/decode.ts';
 import { encodeSse } from '../../packages/core/src/sse/encode.ts';
+import { OPENAI_SDKS, type OpenAISdk } from './openai.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -74,13 +73,12 @@ export type ReadWhole = (status: number, headers: Record<string, string>, body: 
 const OPTIONS = { apiKey: 'test', baseURL: 'http://localhost/v1', maxRetries: 0 };
 
 /** The official SDKs, over a fetch that answers from memory. */
-export const SDKS: { name: string; stream: ReadStream; create: ReadWhole }[] = [
-  { name: 'openai 6.49', ...sdk(OpenAI6) },
-  // The same calls; their types are too big to be joined.
-  { name: 'openai 7.53', ...sdk(OpenAI7 as unknown as typeof OpenAI6) },
-];
+export const SDKS: { name: string; stream: ReadStream; create: ReadWhole }[] = OPENAI_SDKS.map(({ name, OpenAI }) => ({
+  name,
+  ...sdk(OpenAI),
+}));
 
-function sdk(OpenAI: typeof OpenAI6): { stream: ReadStream; create: ReadWhole } {
+function sdk(OpenAI: OpenAISdk['OpenAI']): { stream: ReadStream; create: ReadWhole } {
   const client = (body: string, init: ResponseInit) => new OpenAI({ ...OPTIONS, fetch: async () => new Response(body, init) });
   return {
     stream: async (body) => {

@@ -278,7 +278,7 @@ describe('a real program', () => {
 });
 
 const bin = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
-const isBuilt = existsSync(fileURLToPath(new URL('../dist/cli/commands/run.js', import.meta.url)));
+const isBuilt = existsSync(fileURLToPath(new URL('../dist/cli/main.js', import.meta.url)));
 
 describe.skipIf(!isBuilt)('the built command', () => {
   test('without a command, the gateway starts and prints its usage', async () => {

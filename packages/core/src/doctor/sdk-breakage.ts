@@ -1,8 +1,8 @@
 import type { RuleId } from '../rules/index.ts';
 
 /**
- * What the official SDKs do with a stream that departs by this rule alone, as measured: `vitest run test/doctor/breakage.test.ts -u`
- * writes this file, and the same test holds it.
+ * What the official SDKs do with a stream that departs by this rule alone, as measured: `npm run docs` writes this file, and
+ * the same test holds it.
  */
 export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> = {
   'anthropic/block-start-missing': {

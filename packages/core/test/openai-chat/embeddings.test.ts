@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import OpenAI6 from 'openai-6';
-import OpenAI7 from 'openai-7';
 import { describe, expect, test } from 'vitest';
+import { OPENAI_SDKS } from '../../../../test/sdk/openai.ts';
 import type { CanonicalEmbeddingRequest, CanonicalEmbeddingResponse } from '../../src/canonical/request.ts';
 import type { Target, WireRequest } from '../../src/codec/protocol.ts';
 import { packFloats, unpackFloats } from '../../src/codec/requests.ts';
@@ -233,10 +232,7 @@ describe('packFloats and unpackFloats', () => {
   });
 });
 
-test.each([
-  ['6.49', OpenAI6],
-  ['7.53', OpenAI7],
-] as const)('openai %s, which asks for base64 by itself, reads the floats', async (_, OpenAI) => {
+test.each(OPENAI_SDKS)('$name, which asks for base64 by itself, reads the floats', async ({ OpenAI }) => {
   const client = new OpenAI({
     apiKey: 'k',
     baseURL: 'http://h/v1',

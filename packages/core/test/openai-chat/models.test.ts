@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import OpenAI6 from 'openai-6';
-import OpenAI7 from 'openai-7';
 import { describe, expect, test } from 'vitest';
+import { OPENAI_SDKS } from '../../../../test/sdk/openai.ts';
 import type { CanonicalModel } from '../../src/canonical/request.ts';
 import { modelInfo, models } from '../../src/protocols/openai-chat/models.ts';
 import { bareContext, paramOf } from './bare-context.ts';
@@ -167,10 +166,7 @@ describe('the list', () => {
     expect(paramOf(() => modelInfo.decode({ object: 'model' }, bareContext()))).toBe('id'));
 });
 
-test.each([
-  ['6.49', OpenAI6],
-  ['7.53', OpenAI7],
-] as const)('openai %s reads the list and the model', async (_, OpenAI) => {
+test.each(OPENAI_SDKS)('$name reads the list and the model', async ({ OpenAI }) => {
   const list = models.encode({ models: [{ id: 'a' }, { id: 'org/b', created: 5, owned_by: 'o' }] }, bareContext());
   const one = modelInfo.encode({ id: 'org/b' }, bareContext());
   const client = new OpenAI({

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Anthropic from '@anthropic-ai/sdk';
 import type { ProtocolId } from '@sluice/core';
-import OpenAI from 'openai-7';
+import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Field } from '../../../../scripts/fields/fields.js';
 import { matcher } from '../../../../scripts/fields/pattern.js';
@@ -13,6 +13,7 @@ import { type Place, rootPlace } from '../../../../scripts/fields/types.js';
 import { withoutHoles } from '../../../../test/fields/probe.ts';
 import { routeOf } from '../../../../test/fields/protocols.ts';
 import { validate } from '../../../../test/published/validate.ts';
+import { OPENAI_SDKS } from '../../../../test/sdk/openai.ts';
 import { framesOf, wholeOf } from './dialects.ts';
 import { type Started, startGateway } from './start.ts';
 
@@ -86,7 +87,9 @@ interface Call {
   send(url: string, body: Json): Promise<unknown>;
 }
 
-const openai = (url: string): OpenAI => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'sk-client', maxRetries: 0 });
+const [newest] = OPENAI_SDKS.slice(-1);
+if (!newest) throw new Error('no openai');
+const openai = (url: string): OpenAI => new newest.OpenAI({ baseURL: `${url}/v1`, apiKey: 'sk-client', maxRetries: 0 });
 const anthropic = (url: string): Anthropic => new Anthropic({ baseURL: url, apiKey: 'sk-client', maxRetries: 0 });
 
 /** A stream is read to its end: an error may come inside it. */

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { InterfaceType, ProtocolId } from '@sluice/core';
 import { findRoute } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
+import { IS_NEXT } from '../../../../test/sdk/openai.ts';
 import { findEndpoint, KNOWN_ENDPOINTS } from '../../src/exchange/known-endpoints.ts';
 
 // The official SDKs say which endpoints their vendors document: each is answered by the gateway, known, or left out on purpose.
@@ -15,7 +16,8 @@ interface Documented {
 }
 
 /** The SDKs export neither their manifest nor their folders. */
-const folderOf = (module: string): string => fileURLToPath(new URL(`../../../../node_modules/${module}`, import.meta.url));
+const folderOf = (module: string): string =>
+  fileURLToPath(new URL(`../../../../${module === 'openai-7' ? 'test/sdk-next/' : ''}node_modules/${module}`, import.meta.url));
 
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
@@ -133,8 +135,8 @@ const isKnown = (protocol: ProtocolId, method: string, path: string): boolean =>
   findEndpoint(protocol, method, path.replaceAll('{}', 'id1')) !== undefined;
 
 const SDKS = [
-  ['openai-6', 'openai-chat', callsOf, 150],
-  ['openai-7', 'openai-chat', callsOf, 150],
+  ['openai', 'openai-chat', callsOf, 150],
+  ...(IS_NEXT ? ([['openai-7', 'openai-chat', callsOf, 150]] as const) : []),
   ['anthropic-0', 'anthropic-messages', callsOf, 60],
   ['@anthropic-ai/sdk', 'anthropic-messages', callsOf, 60],
   ['google-genai-1', 'gemini', googleCalls, 30],

@@ -1,0 +1,65 @@
+/**
+ * Builds the packages: `npm run build`. Does nothing when the builds are newer than the sources; `--force` builds anyway.
+ *
+ * tsc checks the sources and writes each module to `packages/*\/out`. From there rolldown bundles the code and
+ * rollup-plugin-dts the declarations into `packages/*\/dist`, which is what is published.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { isFresh, markBuilt } from './build/freshness.js';
+import { withLock } from './build/lock.js';
+import { listEntries, PACKAGES, ROOT } from './build/packages.js';
+
+const { values: options } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
+
+await withLock(async () => {
+  if (!options.force && isFresh()) return;
+  const startedAt = Date.now();
+  compile();
+  // Imported late: a build that is up to date needs no bundler (0.3 s).
+  const { bundleCode } = await import('./build/bundle.js');
+  const { bundleDeclarations } = await import('./build/declarations.js');
+  for (const target of PACKAGES) {
+    const entries = listEntries(target.folder);
+    const files = await Promise.all([bundleCode(target, entries), bundleDeclarations(target, entries)]);
+    publish(join(ROOT, target.folder, 'dist'), files.flat());
+  }
+  markBuilt(startedAt);
+});
+
+function compile() {
+  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
+  try {
+    execFileSync(process.execPath, [tsc, '-b', 'packages/gateway'], { cwd: ROOT, stdio: ['ignore', 2, 2] });
+  } catch {
+    process.exit(1);
+  }
+}
+
+/** Replaces the files one by one, each at once: whoever runs the old build never meets half a file. */
+function publish(folder, files) {
+  for (const { name, text } of files) {
+    const path = join(folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(`${path}.new`, text);
+  }
+  for (const { name } of files) renameSync(join(folder, `${name}.new`), join(folder, name));
+  const names = new Set(files.map(({ name }) => name));
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && !names.has(relative(folder, path))) rmSync(path);
+  }
+  removeEmptyFolders(folder);
+}
+
+function removeEmptyFolders(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    const path = join(folder, entry.name);
+    removeEmptyFolders(path);
+    if (readdirSync(path).length === 0) rmSync(path, { recursive: true });
+  }
+}
