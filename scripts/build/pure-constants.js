@@ -48,14 +48,17 @@ const PLAIN = {
   FunctionExpression: () => true,
   ArrowFunctionExpression: () => true,
   TemplateLiteral: ({ expressions }) => expressions.length === 0,
-  UnaryExpression: ({ argument }) => argument.type === 'Literal',
-  BinaryExpression: ({ left, right }) => left.type === 'Literal' && right.type === 'Literal',
+  UnaryExpression: ({ argument }) => isArithmetic(argument),
+  BinaryExpression: ({ left, right }) => isArithmetic(left) && isArithmetic(right),
   ArrayExpression: ({ elements }) => elements.every((element) => element === null || isPlain(element)),
   ObjectExpression: ({ properties }) =>
     properties.every(({ type, computed, value }) => type === 'Property' && !computed && isPlain(value)),
 };
 
 const isPlain = (node) => PLAIN[node.type]?.(node) ?? false;
+
+/** `64 * 1024 * 1024`. A name could be an object that computes. */
+const isArithmetic = (node) => ['Literal', 'UnaryExpression', 'BinaryExpression'].includes(node.type) && isPlain(node);
 
 function insert(code, marks) {
   let result = '';

@@ -1,0 +1,32 @@
+import { listEntries } from './scripts/build/packages.js';
+
+const PROJECT = ['src/**/*.ts', 'test/**/*.ts'];
+
+/** Entry points are listed in package.json as builds; knip reads sources. */
+const entriesOf = (folder) => listEntries(folder).map(({ module }) => `src/${module}.ts`);
+
+export default {
+  workspaces: {
+    '.': {
+      entry: [
+        'examples/*.js',
+        'scripts/**/*.js',
+        'test/seeded-check.ts',
+        'test/sdk-next/vitest.config.ts',
+        'test/prove/vitest.config.ts',
+      ],
+      project: ['examples/*.js', 'scripts/**', 'test/**'],
+      // The first is in test/sdk-next, with a lockfile of its own; the others are programs that scripts/check-packages.js runs.
+      ignoreDependencies: ['openai-7', 'publint', '@arethetypeswrong/cli'],
+    },
+    'packages/core': { entry: entriesOf('packages/core'), project: PROJECT },
+    'packages/lab': { entry: entriesOf('packages/lab'), project: PROJECT },
+    'packages/gateway': { entry: [...entriesOf('packages/gateway'), 'src/cli/main.ts'], project: PROJECT },
+    bench: {
+      entry: ['*.js', 'subjects/*.js', 'gateway/*.js', 'nightly/*.js'],
+      project: ['**/*.js'],
+      ignoreDependencies: ['@musistudio/llms'],
+      ignoreBinaries: ['taskset'],
+    },
+  },
+};

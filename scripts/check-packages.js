@@ -1,0 +1,39 @@
+/**
+ * Checks what would be published: `npm run packages`. publint and attw read the packages; then their tarballs are installed into
+ * an empty folder, with all other dependencies from the registry, and the command runs there.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PACKAGES, ROOT, readManifest } from './build/packages.js';
+
+const run = (command, args, cwd = ROOT) => {
+  console.log(`$ ${command} ${args.join(' ')}`);
+  execFileSync(command, args, { cwd, stdio: 'inherit' });
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-packages-'));
+try {
+  const tarballs = PACKAGES.map((target) => {
+    run('npx', ['publint', '--strict', target.folder]);
+    const tarball = pack(target);
+    // Only ESM: resolution from CommonJS and by node 10 is not offered.
+    run('npx', ['attw', tarball, '--profile', 'esm-only', '--format', 'table-flipped']);
+    return tarball;
+  });
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'empty', version: '1.0.0', private: true }));
+  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', ...tarballs], folder);
+  const version = execFileSync('npx', ['sluice', '--version'], { cwd: folder, encoding: 'utf8' }).trim();
+  const expected = readManifest('packages/gateway').version;
+  if (version !== expected) throw new Error(`npx sluice --version prints ${version} instead of ${expected}`);
+  console.log(`installed from tarballs: sluice ${version}`);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+function pack(target) {
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+  const [{ filename }] = JSON.parse(execFileSync('npm', args, { cwd: join(ROOT, target.folder), encoding: 'utf8' }));
+  return join(folder, filename);
+}
