@@ -11,21 +11,22 @@ COPY packages/gateway/bin packages/gateway/bin
 COPY bench/package.json bench/
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.base.json ./
+COPY scripts/build.js scripts/
+COPY scripts/build scripts/build
 COPY packages packages
 RUN npm run build
 
+# The gateway has what it uses of the lab in its own build, so the lab is not installed.
 FROM node:20-slim
 ENV NODE_ENV=production
 WORKDIR /sluice
 COPY package.json package-lock.json .npmrc LICENSE ./
 COPY packages/core/package.json packages/core/
 COPY packages/gateway/package.json packages/gateway/
-COPY packages/lab/package.json packages/lab/
 COPY packages/gateway/bin packages/gateway/bin
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund --workspace packages/core --workspace packages/lab --workspace packages/gateway \
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund --workspace packages/core --workspace packages/gateway \
   && npm cache clean --force
 COPY --from=build /sluice/packages/core/dist packages/core/dist
-COPY --from=build /sluice/packages/lab/dist packages/lab/dist
 COPY --from=build /sluice/packages/gateway/dist packages/gateway/dist
 
 # A sluice.yaml that is mounted here is found, and read again when it changes.
