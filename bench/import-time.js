@@ -27,12 +27,8 @@ const subjects = Object.keys(own)
 
 for (let run = 0; run < Number(options.runs); run++) for (const { file, times } of subjects) times.push(measure(file));
 for (const { subpath, checkout, times } of subjects) {
-  const sorted = times.toSorted((a, b) => a - b);
-  const ms = (at) => sorted[at].toFixed(1);
   const name = `${subpath}${checkouts.length > 1 ? (checkout === root ? ', after' : ', before') : ''}`;
-  console.log(
-    `${name.padEnd(34)} ${ms(sorted.length >> 1).padStart(6)} ms (${ms(0)}–${ms(sorted.length - 1)}, ${sorted.length} runs)`,
-  );
+  console.log(`${name.padEnd(34)} ${summarize(times, 'elapsed')} · CPU ${summarize(times, 'cpu')}`);
 }
 
 /** Entry point to its file, of the package in a checkout. */
@@ -44,7 +40,20 @@ function readEntries(checkout) {
   );
 }
 
+/** Milliseconds of one import: elapsed, and CPU time of all threads, which a busy machine changes less. */
 function measure(file) {
-  const code = `const start = performance.now(); await import(${JSON.stringify(pathToFileURL(file).href)}); console.log(performance.now() - start);`;
-  return Number(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }));
+  const code = `
+    const start = performance.now();
+    const cpu = process.cpuUsage();
+    await import(${JSON.stringify(pathToFileURL(file).href)});
+    const { user, system } = process.cpuUsage(cpu);
+    console.log(JSON.stringify({ elapsed: performance.now() - start, cpu: (user + system) / 1000 }));`;
+  return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }));
+}
+
+/** Median and range. */
+function summarize(times, key) {
+  const sorted = times.map((time) => time[key]).sort((a, b) => a - b);
+  const ms = (at) => sorted[at].toFixed(1);
+  return `${ms(sorted.length >> 1).padStart(6)} ms (${ms(0)}–${ms(sorted.length - 1)})`;
 }

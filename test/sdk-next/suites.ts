@@ -28,4 +28,5 @@ export const REPEATED: readonly string[] = [
   'test/doctor/breakage.test.ts',
   'test/doctor/vendors.test.ts',
   'test/prove/sdk.test.ts',
+  'test/sdk/sources.test.ts',
 ];

@@ -1,8 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI as GoogleGenAI1 } from 'google-genai-1';
 import { GoogleGenAI as GoogleGenAI2 } from 'google-genai-2';
-import OpenAI6 from 'openai-6';
-import OpenAI7 from 'openai-7';
 import { describe, expect, test } from 'vitest';
 import { CODECS, convertResponseToStream } from '../../packages/core/src/engine/index.ts';
 import {
@@ -13,6 +11,7 @@ import {
   readEvents,
   type StreamSource,
 } from '../../packages/core/src/index.ts';
+import { OPENAI_SDKS } from './openai.ts';
 
 /** A message with everything that the SDKs rebuild themselves: reasoning, text with non-ASCII characters, two calls, usage. */
 const MESSAGE = {
@@ -67,26 +66,24 @@ const genai = (GoogleGenAI: typeof GoogleGenAI1 | typeof GoogleGenAI2) => async 
 };
 
 const SOURCES: { sdk: string; protocol: ProtocolId; open: () => Promise<AsyncIterable<object>> }[] = [
-  ...[OpenAI6, OpenAI7 as unknown as typeof OpenAI6].flatMap((OpenAI, i) => [
-    // overloads of a union cannot be called
-
+  ...OPENAI_SDKS.flatMap(({ major, OpenAI }) => [
     {
-      sdk: `openai ${6 + i} chat.completions.create`,
+      sdk: `${major} chat.completions.create`,
       protocol: 'openai-chat' as const,
       open: async () => new OpenAI(options('openai-chat')).chat.completions.create({ ...ask, stream: true }),
     },
     {
-      sdk: `openai ${6 + i} chat.completions.stream`,
+      sdk: `${major} chat.completions.stream`,
       protocol: 'openai-chat' as const,
       open: async () => new OpenAI(options('openai-chat')).chat.completions.stream(ask),
     },
     {
-      sdk: `openai ${6 + i} responses.create`,
+      sdk: `${major} responses.create`,
       protocol: 'openai-responses' as const,
       open: async () => new OpenAI(options('openai-responses')).responses.create({ model: 'm', input: 'Hi', stream: true }),
     },
     {
-      sdk: `openai ${6 + i} responses.stream`,
+      sdk: `${major} responses.stream`,
       protocol: 'openai-responses' as const,
       open: async () => new OpenAI(options('openai-responses')).responses.stream({ model: 'm', input: 'Hi' }),
     },
