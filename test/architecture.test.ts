@@ -106,7 +106,7 @@ describe.each(Object.keys(LAYERS) as Package[])('%s', (name) => {
     expect(findCycles(graph)).toEqual([]);
   });
 
-  test('its tests import the other packages by their public names', () => {
+  test('its tests import other packages by their public names', () => {
     for (const file of listSources(join(root, 'packages', name, 'test'))) {
       const outside = readImports(file).filter((specifier) => {
         const target = relative(root, resolve(dirname(file), specifier));
@@ -122,7 +122,7 @@ describe.each(listSources(folderOf('core')).map((file) => ({ file, path: relativ
   ({ file }) => {
     const code = readCode(file);
 
-    test('needs no runtime', () => {
+    test('uses no runtime API', () => {
       expect(code).not.toMatch(/(?<![#.\w])(import\(|require\(|process\.|Buffer\b)/);
     });
 
@@ -156,7 +156,7 @@ describe('protocol folders', () => {
     expect(readdirSync(folder(codec)).sort()).toEqual(expectedFiles(codec));
   });
 
-  test('the toy protocol of the tests has exactly these files, too', () => {
+  test('the toy protocol of the tests has exactly these files', () => {
     expect(readdirSync(join(root, 'test/toy-protocol')).sort()).toEqual(expectedFiles(toyCodec));
   });
 
@@ -176,6 +176,6 @@ test('core has no dependency', () => {
   ]);
 });
 
-test('the lockfile names no registry', () => {
+test('the lockfile contains no registry host', () => {
   expect(readFileSync(join(root, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved":\s*"https?:/);
 });

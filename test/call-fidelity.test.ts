@@ -27,21 +27,21 @@ const stream = (...calls: Json[]): Uint8Array[] => {
 const toClient = (to: ProtocolId, body: Json, strict = false) =>
   convertResponse(body, { from: CODECS['openai-chat'], to: CODECS[to], model: 'm', ...(strict && { policy: { strict: true } }) });
 
-describe('call ids towards clients of Anthropic', () => {
+describe('call ids for Anthropic clients', () => {
   const ids = ['functions.Bash:0', 'functions:Bash.0', 'ok_id-1', 'ü'];
   const calls = ids.map((id) => call(id, '{}'));
   const idsIn = (content: unknown): string[] => (content as Json[]).map(({ id }) => String(id));
   const { body, notes } = toClient('anthropic-messages', answer(...calls));
   const whole = idsIn((body as Json)['content']);
 
-  test('match ^[a-zA-Z0-9_-]+$, stay apart, and legal ones stay as they are', () => {
+  test('match ^[a-zA-Z0-9_-]+$, stay distinct, and valid ones are unchanged', () => {
     for (const id of whole) expect(id).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
     expect(new Set(whole).size).toBe(ids.length);
     expect(whole[2]).toBe('ok_id-1');
     expect(whole[0]).toMatch(/^functions_Bash_0_/);
   });
 
-  test('are the same in a stream, and each change is noted', () => {
+  test('are the same in a stream, with a note for each change', () => {
     const told: string[] = [];
     const out = convert('openai-chat', 'anthropic-messages', stream(...calls), ({ code, feature }) =>
       told.push(`${code} ${feature}`),
@@ -75,14 +75,14 @@ describe('numbers in arguments', () => {
     ['many strings', `{"a":[${'"\\"",'.repeat(300_000)}1e400]}`, true],
     ['a string of 30 MB', `{"a":"${'x'.repeat(30_000_000)}","b":12345678901234567890}`, true],
     ['exact numbers', `[${'1234567890.12345,'.repeat(100_000)}1]`, false],
-  ])('%s are looked through once', (_, text, isFound) => {
+  ])('%s are scanned once', (_, text, isFound) => {
     expect(findInexactNumber(text) !== undefined).toBe(isFound);
   });
 
   const TEXT = '{"n":1234567890123456789,\n"m":1e400}';
 
   test.each(['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const)(
-    'a stream to %s carries the digits',
+    'a stream to %s keeps the digits',
     (to) => {
       const out = Buffer.concat(convert('openai-chat', to, stream(call('a', TEXT)))).toString();
       expect(out).toContain('1234567890123456789');
@@ -90,7 +90,7 @@ describe('numbers in arguments', () => {
     },
   );
 
-  test.each(['openai-chat', 'openai-responses'] as const)('a whole answer to %s carries the text', (to) => {
+  test.each(['openai-chat', 'openai-responses'] as const)('a whole response to %s keeps the text', (to) => {
     const { body, notes } = toClient(to, answer(call('a', TEXT)), true);
     expect(JSON.stringify(body)).toContain('1234567890123456789');
     expect(notes.filter(({ feature }) => feature === 'tool_use.input.precision')).toEqual([]);
@@ -121,7 +121,7 @@ describe('numbers in arguments', () => {
     >([
       ['an answer', (text, strict) => toClient(to, answer(call('a', text)), strict)],
       ['a history', ask],
-    ])('%s: the change is noted, and strict refuses it', (_, run) => {
+    ])('%s: the change is noted, and strict mode rejects it', (_, run) => {
       const found = run(TEXT, false).notes.filter(({ feature }) => feature === 'tool_use.input.precision');
       expect(found).toMatchObject([{ code: 'DROPPED', message: expect.stringContaining('1234567890123456789') }]);
       expect(run('{"n":12}', true).notes.filter(({ feature }) => feature === 'tool_use.input.precision')).toEqual([]);
@@ -149,7 +149,7 @@ describe('media in the results of parallel calls', () => {
   const media = ({ notes }: { notes: readonly { feature: string }[] }): number =>
     notes.filter(({ feature }) => feature === 'tool_result.media').length;
 
-  test('before Gemini 3 each stands behind a text that names its call, with a note', () => {
+  test('before Gemini 3, each follows a text that names its call, with a note', () => {
     const sent = send('gemini-2.5-pro', body(['a', 'chart'], ['b', 'map']));
     const [, , first, , second] = partsOf(sent);
     expect([first, second]).toEqual([{ text: 'Media of the result of chart (a):' }, { text: 'Media of the result of map (b):' }]);
@@ -173,14 +173,14 @@ describe('a call without a name', () => {
     ['anthropic-messages', { tool_calls: [{ name: 'tool_0' }], invalid_arguments: [0] }],
     ['openai-responses', { tool_calls: [{ name: 'tool_0' }], invalid_arguments: [0] }],
     ['gemini', { tool_calls: [] }],
-  ] as const)('is nothing that a client of %s could run', (to, expected) => {
+  ] as const)('cannot be run by a client of %s', (to, expected) => {
     const told: string[] = [];
     const out = convert('openai-chat', to, stream(nameless), ({ feature }) => told.push(feature));
     expect(assemble(to, out)).toMatchObject(expected);
     if (to !== 'openai-responses') expect(told.some((feature) => feature.includes('tool_use'))).toBe(true);
   });
 
-  test('is noted towards chat, which cannot say so', () => {
+  test('is noted for chat, which cannot express it', () => {
     const told: string[] = [];
     convert('openai-chat', 'openai-chat', stream(nameless), ({ code, feature }) => told.push(`${code} ${feature}`));
     expect(told).toContain('APPROXIMATED content.tool_use');

@@ -12,15 +12,15 @@ describe.each(cases)('$protocol: $id', ({ raw, protocol: name, expected }) => {
   const bytes = bytesOf(raw);
   const whole = assemble(protocol, [bytes]);
 
-  test('says what the case expects', () => {
+  test('gives the expected result', () => {
     expect(checkCase(whole, expected)).toEqual([]);
   });
 
-  test('says the same byte by byte', () => {
+  test('gives the same result byte by byte', () => {
     expect(assemble(protocol, splitEvery(bytes, 1))).toEqual(whole);
   });
 
-  test('says the same in any pieces', () => {
+  test('gives the same result in any pieces', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 12 }), (cuts) => {
         expect(assemble(protocol, splitAt(bytes, cuts))).toEqual(whole);
@@ -37,6 +37,6 @@ describe.each(cases)('$protocol: $id', ({ raw, protocol: name, expected }) => {
 // A body that holds no message of any protocol cannot tell whose it is.
 const recognisable = cases.filter(({ expected }) => expected.finish_reason !== null && !expected.error);
 
-test.each(recognisable)('the protocol of $id is recognised', ({ raw, protocol }) => {
+test.each(recognisable)('the protocol of $id is detected', ({ raw, protocol }) => {
   expect(assemble(Object.values(PROTOCOLS), [bytesOf(raw)]).protocol).toBe(protocolOf(protocol).id);
 });

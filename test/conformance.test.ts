@@ -15,7 +15,7 @@ describe('docs/conformance.md', () => {
     expect(findBlock(read('README.md'))).toBe(findBlock(read('docs/conformance.md')));
   });
 
-  test('it is the page of this version', () => {
+  test('is the page of this version', () => {
     const { version } = JSON.parse(read('packages/core/package.json')) as { version: string };
     expect(read('docs/conformance.md')).toContain(`Sluice ${version},`);
   });
@@ -51,14 +51,14 @@ describe('the summary', () => {
     expect(blockOf(rows)).toContain('keeps the grammar of its protocol | 1,200 | 1,200 | 0 | 0 |');
   });
 
-  test('takes the place of the one before', () => {
+  test('replaces the previous one', () => {
     const [old, fresh] = [blockOf([]), blockOf(full)];
     expect(replaceBlock(`a\n${old}\nb $& c`, fresh)).toBe(`a\n${fresh}\nb $& c`);
     expect(() => replaceBlock('nothing', fresh)).toThrow('conformance');
   });
 });
 
-test('the page names pairs, providers, notes and seeds', () => {
+test('the page lists pairs, providers, notes and seeds', () => {
   const page = reportOf(
     [
       ...full,

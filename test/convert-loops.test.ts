@@ -144,7 +144,7 @@ describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), 
   const { provider, client, model } = row;
   const next = nextRequest(row);
 
-  test('signatures come back to who issued them, on the same blocks', () => {
+  test('signatures return to their issuer on the same blocks', () => {
     const { body, path } = convertRequest(next, { from: client, to: provider, provider: 'acme', model });
     const signatures = signaturesOf(decodeRequest(body, { from: provider, path }));
     expect(signatures).toEqual(expected(row));
@@ -153,7 +153,7 @@ describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), 
   const signatures = expected(row).map((signature) => signature.slice(signature.indexOf(': ') + 2));
 
   if (!isUnnamed(row) && signatures.length > 0)
-    test.each(codecs)('nobody else gets one: another provider of $id', (other) => {
+    test.each(codecs)('another provider of $id gets no signature', (other) => {
       const sent = convertRequest(next, { from: client, to: other, provider: 'other', model: 'm' });
       const text = JSON.stringify(sent.body);
       expect(signatures.filter((value) => text.includes(value))).toEqual([]);

@@ -46,7 +46,7 @@ const REFUSED: Readonly<Record<string, number>> = {
 
 const travelled = rows.map((trip) => ({ trip, name: trip.name, outcome: outcomeOf(trip) }));
 
-test.skipIf(!SHARED)('as many requests are refused as before, by their pair and the way on which they are', () => {
+test.skipIf(!SHARED)('the number of rejected requests per pair and direction is unchanged', () => {
   const counts: Record<string, number> = {};
   for (const { trip, outcome } of travelled) {
     if (outcome === 'arrived') continue;
@@ -57,13 +57,13 @@ test.skipIf(!SHARED)('as many requests are refused as before, by their pair and 
 });
 
 describe.each(travelled.filter(({ outcome }) => outcome === 'arrived'))('$name', ({ trip }) => {
-  test('nothing is lost but what the notes name', () => {
+  test('every loss has a note', () => {
     const original = originals.get(trip.source);
     if (!original) throw new Error('not read');
     expect(lostOn(trip, original).join('\n')).toBe('');
   });
 
-  test('every loss that the notes name is one', () => {
+  test('every note describes a real loss', () => {
     expect(falseNotes(trip)).toEqual([]);
   });
 });
@@ -71,7 +71,7 @@ describe.each(travelled.filter(({ outcome }) => outcome === 'arrived'))('$name',
 describe.each(travelled.filter(({ outcome }) => outcome !== 'refused there'))('$name', ({ trip: { source, to } }) => {
   const options = { ...sourceOptions(source), to };
 
-  test('P130: the same each time, every note in its place, and strict refuses what they tell', () => {
+  test('P130: deterministic, every note has its path, and strict mode rejects every loss', () => {
     const told = convertRequest(source.body, options);
     expect(JSON.stringify(convertRequest(source.body, options).body)).toBe(JSON.stringify(told.body));
     expect(told.notes.filter((note) => !isInPlace(note, source.body))).toEqual([]);
@@ -85,7 +85,7 @@ describe.each(travelled.filter(({ outcome }) => outcome !== 'refused there'))('$
 });
 
 describe.each(travelled.filter(({ outcome }) => outcome === 'refused there'))('$name', ({ trip: { source, to } }) => {
-  test('is refused with its place', () => {
+  test('is rejected with its path', () => {
     const error = refusalOf(() => convertRequest(source.body, { ...sourceOptions(source), to }));
     expect(error?.error).toMatchObject({ http_status: 400, param: expect.stringMatching(/./) });
   });

@@ -104,7 +104,7 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
     const isCut = original.invalid_arguments.length > 0 || original.finish_reason !== 'tool_calls';
 
     if (!isLate(name))
-      test('a stream converted and then collected is a stream collected and then converted', () => {
+      test('converting then collecting equals collecting then converting', () => {
         let whole: unknown;
         try {
           whole = convertStreamToResponse([bytes], { from, to }).body;
@@ -118,7 +118,7 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
         expect(said(read(to, convertResponseToStream(whole, { from: to, to }).body), isBroken)).toEqual(said(streamed, isBroken));
       });
 
-    test('what was said is what the client reads', () => {
+    test('the client reads what the upstream sent', () => {
       expect(streamed.text.length).toBeGreaterThanOrEqual(original.text.length);
       if (isCut && to.id === 'gemini') expect(namesOf(original)).toEqual(expect.arrayContaining(namesOf(streamed)));
       else if (!isLate(name)) expect(namesOf(streamed)).toEqual(namesOf(original));
@@ -128,7 +128,7 @@ describe.each([...streams, ...cases].map((row) => [row.name.replaceAll('/', ' ')
     });
 
     if (bytes.length <= 20_000)
-      test('in other pieces it is the same', () => {
+      test('other chunk boundaries give the same result', () => {
         expect(Buffer.from(convert(splitEvery(bytes, 7), { from, to })).equals(Buffer.from(converted))).toBe(true);
       });
   },
@@ -146,7 +146,7 @@ describe.skipIf(!SHARED).each(
   ),
 )('$file', ({ file, protocol }) => {
   const from = codecOf(protocol);
-  test.each(codecs)('as a whole and as a stream of $id', (to) => {
+  test.each(codecs)('whole and as a stream of $id', (to) => {
     if (!from) throw new Error('no codec');
     const body: unknown = JSON.parse(readRecording(file).toString());
     if (FAILED.has(file)) {

@@ -18,7 +18,7 @@ const linksOf = (text: string): string[] =>
     .map((match) => (match[1] ?? match[2] ?? '').replace(/#.*$/, ''))
     .filter((link) => link !== '' && !/^https?:/.test(link));
 
-test.each(pages)('every link of %s leads somewhere', (page) => {
+test.each(pages)('every link of %s has a target', (page) => {
   const file = join(root, page);
   const broken = linksOf(readFileSync(file, 'utf8')).filter((link) => !existsSync(resolve(dirname(file), link)));
   expect(broken).toEqual([]);
@@ -31,13 +31,13 @@ test.each(pages)('every reference of %s is defined', (page) => {
   expect(used.filter((name) => !defined.has(name))).toEqual([]);
 });
 
-test('the two commands of the README are there', () => {
+test('the commands of the README exist', () => {
   const text = readFileSync(join(root, 'README.md'), 'utf8');
   expect(text).toContain('npm ci && npm start');
   expect(text).toContain('npm ci && npm test');
 });
 
-test('nothing names a machine or a registry', () => {
+test('no file contains a machine path or a registry host', () => {
   const files = [...pages, 'package.json', 'package-lock.json', 'biome.json'];
   for (const name of files)
     expect(readFileSync(join(root, name), 'utf8'), relative(root, name)).not.toMatch(/\/work\/|\/root\/|registry\.npmjs/);
@@ -104,7 +104,7 @@ describe('docs/canonical.md', () => {
   const canonical = (file: string): string => readFileSync(join(root, 'packages/core/src/canonical', file), 'utf8');
   const words = new Set(text.match(/\w+/g));
 
-  test.each(['events.ts', 'message.ts', 'notes.ts', 'protocol.ts', 'request.ts'])('names every field of %s', (file) => {
+  test.each(['events.ts', 'message.ts', 'notes.ts', 'protocol.ts', 'request.ts'])('documents every field of %s', (file) => {
     const fields = [...canonical(file).matchAll(/(?:^ +|[{;] )(\w+)\??: /gm)].map(([, field = '']) => field);
     expect(fields.length).toBeGreaterThan(3);
     expect(fields.filter((field) => !words.has(field))).toEqual([]);

@@ -31,14 +31,14 @@ describe.each(sections)('fields of $protocol: $section', ({ protocol, section })
     expect(entries.flatMap((entry) => complaintOf(entry, route) ?? [])).toEqual([]);
   });
 
-  test.each(['profile', 'plain'] as const)('no other protocol is silent about it, unless a line says why: %s', (server) => {
+  test.each(['profile', 'plain'] as const)('other protocols convert or note it, unless a hint explains why not: %s', (server) => {
     const silent = rowsOf(protocol, section, server).flatMap(({ field, abroad }) =>
       Object.entries(abroad).flatMap(([to, fate]) => (fate === 'silent' ? [`${field.path} to ${to}`] : [])),
     );
     expect(silent).toEqual([]);
   });
 
-  test('every test that is named exists', () => {
+  test('every cited test exists', () => {
     const named = new Set(entries.flatMap(({ decision }) => ('test' in decision && decision.test) || []));
     expect([...named].filter((name) => !isTest(name))).toEqual([]);
   });
@@ -49,6 +49,6 @@ test('every hint is needed, and has a reason', () => {
   expect(HINTS.filter((hint) => !usedHints.has(hint) || hint.why.length < 20)).toEqual([]);
 });
 
-test('docs/fields.md is what `npm run fields` writes', async () => {
+test('docs/fields.md matches the output of `npm run fields`', async () => {
   await expect(page()).toMatchFileSnapshot('../docs/fields.md');
 });

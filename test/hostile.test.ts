@@ -57,14 +57,14 @@ describe.each(KEYS)('the key %s', (key) => {
     ],
   ];
 
-  test.each(rows)('%s is data', (_, payload) => {
+  test.each(rows)('%s is treated as data', (_, payload) => {
     const result = assemble(chat, [raw(payload)]);
     untouched();
     expect(result.complete).toBe(true);
     expect(JSON.stringify(result)).toContain(key);
   });
 
-  test('is data for DeltaFold', () => {
+  test('is treated as data by DeltaFold', () => {
     const fold = new DeltaFold<Record<string, unknown>>();
     fold.push(JSON.parse(evil));
     fold.push(JSON.parse(evil));
@@ -83,7 +83,7 @@ describe.each(INDEXES)('the index %s', (index) => {
     '[DONE]',
   );
 
-  test('ends in a whole call', () => {
+  test('gives a complete call', () => {
     const result = assemble(chat, [stream]);
     expect(result.tool_calls).toEqual([{ id: 'c1', name: 'f', arguments: '{"a":1}', type: 'function' }]);
     validate(chat, [stream]);
@@ -97,7 +97,7 @@ describe.each(INDEXES)('the index %s', (index) => {
   });
 });
 
-describe('limits end in an error, never in silence', () => {
+describe('limits cause an error, never a silent loss', () => {
   const TOO_DEEP = { code: 'too_large', message: 'an event is nested more than 256 levels deep' };
   const manyCalls = (count: number): unknown[] =>
     Array.from({ length: count }, (_, i) => ({ index: i, id: `c${i}`, function: { name: 'f', arguments: '{}' } }));
@@ -253,7 +253,7 @@ describe.each(Object.values(PROTOCOLS))('$id', (protocol) => {
   });
 });
 
-test('ChatAccumulator takes anything', () => {
+test('ChatAccumulator accepts any input', () => {
   fc.assert(
     fc.property(fc.array(json, { maxLength: 6 }), (chunks) => {
       const accumulator = new ChatAccumulator();

@@ -36,7 +36,7 @@ test('every case has a test that carries its number', () => {
   expect(numbers.filter((number) => !carriers.has(number))).toEqual([]);
 });
 
-test('docs/pitfalls.md names the tests of every case', async () => {
+test('docs/pitfalls.md lists the tests of every case', async () => {
   const current = written.replace(ROW, (_, number: string, problem: string, behaviour: string) => {
     const files = (carriers.get(number) ?? []).map((file) => `\`${file}\``).join(', ');
     return `| ${number} | ${problem} | ${behaviour} | ${files} |`;

@@ -163,7 +163,7 @@ test.skipIf(!SHARED).each(foreign)('$from.id as $to.id: $part has what Open Resp
   expect([...new Set(found)]).toEqual([]);
 });
 
-test.skipIf(!SHARED)('every exception is needed, and OpenAI sends what it is said to send', () => {
+test.skipIf(!SHARED)('every exception is needed, and OpenAI sends the listed values', () => {
   expect(EXCEPTIONS.filter((exception) => !usedExceptions.has(exception))).toEqual([]);
   const bodies = recordings
     .filter(({ provider, protocol }) => provider === 'openai' && protocol === 'openai-responses')
@@ -188,7 +188,7 @@ const isTyped = ({ shapes }: Field): boolean => !shapes.some(({ kind }) => kind 
 describe.each(Object.keys(PUBLISHED) as PublishedProtocol[])('the validator for %s', (protocol) => {
   const noSamples = () => undefined;
 
-  test.each(['response', 'stream'] as const)('refuses a %s without any of its required fields, or with another type', (part) => {
+  test.each(['response', 'stream'] as const)('rejects a %s without one of its required fields or with a wrong type', (part) => {
     const place = PUBLISHED[protocol][part];
     const problemsWith = (field: Field, value: unknown): number => validate(place, bodyWith(field, value, noSamples)).length;
     const required = readFields(protocol, part).filter(({ optional, path }) => !optional && !REPLACEABLE.test(path));
@@ -201,7 +201,7 @@ describe.each(Object.keys(PUBLISHED) as PublishedProtocol[])('the validator for 
     expect(undetected).toEqual([]);
   });
 
-  test('refuses literals and fields that are not declared', () => {
+  test('rejects undeclared literals and fields', () => {
     const [field] = readFields(protocol, 'response').filter(({ path }) => path === 'object');
     const body = field ? bodyWith(field, 'surprise', noSamples) : {};
     expect(validate(PUBLISHED[protocol].response, { ...body, surprise: 1 }).map((one) => one.path)).toEqual([

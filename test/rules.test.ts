@@ -16,15 +16,18 @@ for (const { protocol, file } of readManifest()) for (const rule of rulesMet(pro
 /** Not in any text file: the bytes of the others are tested in packages/core/test. */
 const isFramingOrChat = (id: string): boolean => /^(sse|chat)\//.test(id) && id !== 'sse/invalid-utf8';
 
-test.runIf(SHARED).each(Object.keys(RULES).filter(isFramingOrChat))('%s is met in a case or a recording', (id) => {
+test.runIf(SHARED).each(Object.keys(RULES).filter(isFramingOrChat))('%s occurs in a case or a recording', (id) => {
   expect([...met]).toContain(id);
 });
 
-test.each(Object.entries(RULES))('%s says what it is', (id, { title, explanation, remedy, severity, providers }) => {
-  expect(id).toMatch(/^(sse|chat|anthropic|responses|gemini)\/[a-z0-9-]+$/);
-  expect(title).toMatch(/^\S.*[^.]$/);
-  expect(explanation).toMatch(/^\S.*\.$/);
-  expect(remedy).toMatch(/^\S.*\.$/);
-  expect(['error', 'warning', 'info']).toContain(severity);
-  for (const provider of providers) expect(provider).not.toBe('');
-});
+test.each(Object.entries(RULES))(
+  '%s has title, explanation and remedy',
+  (id, { title, explanation, remedy, severity, providers }) => {
+    expect(id).toMatch(/^(sse|chat|anthropic|responses|gemini)\/[a-z0-9-]+$/);
+    expect(title).toMatch(/^\S.*[^.]$/);
+    expect(explanation).toMatch(/^\S.*\.$/);
+    expect(remedy).toMatch(/^\S.*\.$/);
+    expect(['error', 'warning', 'info']).toContain(severity);
+    for (const provider of providers) expect(provider).not.toBe('');
+  },
+);

@@ -110,7 +110,7 @@ describe.each(others)('toy and $id', ({ codec }) => {
 
   test('a field that only the toy has is dropped with a note that points to it', () => {
     const { notes } = convertRequest({ ...REQUEST, colour: 'red' }, { from: toyCodec, to: codec });
-    expect(notes).toEqual([{ code: 'DROPPED', path: '/colour', feature: 'unknown.colour', message: 'only toy knows colour' }]);
+    expect(notes).toEqual([{ code: 'DROPPED', path: '/colour', feature: 'unknown.colour', message: 'field "colour" is specific to toy; dropped' }]);
   });
 
   test('responses in both directions', () => {
@@ -165,7 +165,7 @@ test('the model of a request is read by the codec', () => {
   expect(readRequestTarget(toyCodec, wire)).toEqual({ model: 'm', isStream: true });
 });
 
-test('nothing outside the folder names the toy', () => {
+test('nothing outside the folder mentions the toy protocol', () => {
   const source = fileURLToPath(new URL('../packages', import.meta.url));
   const files = ['core/src', 'gateway/src'].flatMap((folder) =>
     readdirSync(join(source, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(source, folder, file)),

@@ -24,16 +24,16 @@ const env = () => ({ PATH: process.env['PATH'], SLUICE_URL: gateway.url });
 describe('examples for SDKs', { concurrent: true }, () => {
   const programs = readdirSync(`${folder}clients`).filter((name) => name.endsWith('.js'));
 
-  test.each(RUN)('%s gets an answer of the demo model', async (name) => {
+  test.each(RUN)('%s gets a response of the demo model', async (name) => {
     const { stdout } = await execute(process.execPath, ['--import', aliases, `${folder}clients/${name}`], { env: env() });
     expect(stdout).toContain(name === 'tools.js' ? 'The tool returned: Rain in' : 'This is the demo model of Sluice');
   });
 
-  test.each(programs.filter((name) => !RUN.includes(name)))('%s can be read', async (name) => {
+  test.each(programs.filter((name) => !RUN.includes(name)))('%s parses', async (name) => {
     await execute(process.execPath, ['--check', `${folder}clients/${name}`]);
   });
 
-  test('curl.sh gets an answer in all four protocols', async () => {
+  test('curl.sh gets a response in all four protocols', async () => {
     const { stdout } = await execute('sh', [`${folder}clients/curl.sh`], { env: env() });
     for (const word of ['chat.completion.chunk', 'message_stop', 'response.completed', '"finishReason"'])
       expect(stdout).toContain(word);
@@ -51,7 +51,7 @@ describe('examples for agents', () => {
     cline: 'cline',
   };
 
-  test('there is one for each agent that was tried out', () => {
+  test('there is one for each tested agent', () => {
     const names = readdirSync(`${folder}agents`).flatMap((name) => /(.*)\.sh$/.exec(name)?.[1] ?? []);
     expect(new Set(names)).toEqual(new Set(Object.keys(SCRIPTS)));
   });

@@ -53,7 +53,7 @@ describe.skipIf(!SHARED)('a replay of all recordings', () => {
         else expect(text).toBe(expected.text);
       });
 
-  test('the bytes are those of the recording, for clients of its protocol', async () => {
+  test('clients of the same protocol get the recorded bytes', async () => {
     const raw = await start(false);
     for (const { file, protocol, model, stream } of recordings) {
       const { path, body } = questionOf(protocol, model, stream);

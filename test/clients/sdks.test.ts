@@ -66,17 +66,17 @@ describe.skipIf(!SHARED)('official SDKs through the gateway', { concurrent: true
     expect(new Set(paths)).toEqual(new Set([NOTE]));
   }
 
-  describe.each(UPSTREAMS)('an upstream that speaks %s', (upstream) => {
+  describe.each(UPSTREAMS)('an upstream with protocol %s', (upstream) => {
     test.each(SDKS)('$name, a stream', (sdk) => ask(sdk, modelOf(upstream), true));
-    test.each(SDKS)('$name, a whole answer', (sdk) => ask(sdk, modelOf(upstream), false));
+    test.each(SDKS)('$name, a whole response', (sdk) => ask(sdk, modelOf(upstream), false));
   });
 
   describe.each(VARIANTS)('an upstream that misbehaves: %s', (variant) => {
     test.each(SDKS)('$name, a stream of its own protocol', (sdk) => ask(sdk, modelOf(sdk.protocol, variant), true));
-    test.each(SDKS)('$name, a stream of another', (sdk) => ask(sdk, modelOf(anotherOf(sdk, variant), variant), true));
+    test.each(SDKS)('$name, a stream of another protocol', (sdk) => ask(sdk, modelOf(anotherOf(sdk, variant), variant), true));
   });
 
-  describe.each(['objargs', 'noid', 'nousage', 'stopreason'] as const)('a whole answer that is wrong: %s', (variant) => {
+  describe.each(['objargs', 'noid', 'nousage', 'stopreason'] as const)('an invalid whole response: %s', (variant) => {
     test.each(SDKS)('$name', (sdk) => ask(sdk, modelOf(sdk.protocol, variant), false));
   });
 });

@@ -31,7 +31,7 @@ const namesOf = (asked: CanonicalRequest): string[] => callsIn(buildDemoResponse
 
 const REMINDER = '<system-reminder>Use the Bash tool. The tools are Bash and Read.\nCall Bash now.</system-reminder>';
 
-describe('text that names tools is no request to call them', () => {
+describe('text that mentions tools does not cause calls', () => {
   test.each([
     ['a plain prompt', [user('hello')]],
     ['a reminder before the prompt', [user(REMINDER, 'hello')]],
@@ -65,7 +65,7 @@ describe('a tool is called', () => {
   ])('%s', (_, asked, name) => expect(namesOf(asked)).toEqual([name]));
 });
 
-test('tool_choice none wins over the line', () => {
+test('tool_choice none overrides the line', () => {
   expect(namesOf(request([user('demo: call Bash')], { tool_choice: { type: 'none' } }))).toEqual([]);
 });
 

@@ -46,7 +46,7 @@ async function told(client: ProtocolId, model: string) {
 const callOf = ({ id: _, ...call }: { id: string }) => call;
 
 describe.each(CLIENTS)('%s', (client) => {
-  test.each(DEMO_MODELS.filter((model) => !ENDS_EARLY.includes(model)))('demo/%s is mended', async (model) => {
+  test.each(DEMO_MODELS.filter((model) => !ENDS_EARLY.includes(model)))('demo/%s is repaired', async (model) => {
     const [plain, mended] = [await told(client, 'hello'), await told(client, model)];
     expect(plain.tool_calls).toMatchObject([{ name: 'get_weather', arguments: '{"city":"sluice-demo-sample"}' }]);
     expect(mended.text).toBe(plain.text);
@@ -54,25 +54,25 @@ describe.each(CLIENTS)('%s', (client) => {
     expect(mended).toMatchObject({ complete: true, error: null });
   });
 
-  test.each(ENDS_EARLY)('demo/%s is told', async (model) => {
+  test.each(ENDS_EARLY)('demo/%s is reported', async (model) => {
     const { reply, complete, error } = await told(client, model);
     expect(complete && error === null && reply.status === 200).toBe(false);
   });
 });
 
-test('every listed name but the first is that of a dialect', () => {
+test('every listed name except the first is a dialect', () => {
   for (const name of DEMO_MODELS.slice(1))
     expect(CLIENTS.some((client) => chooseProtocol(name, client) !== client) || ENDS_EARLY.includes(name), name).toBe(true);
 });
 
-test('a dialect of one protocol is asked for in that protocol, any other name in the language of the client', () => {
+test('a dialect of one protocol uses that protocol, any other name the protocol of the client', () => {
   expect(chooseProtocol('no-index', 'gemini')).toBe('openai-chat');
   expect(chooseProtocol('gemini/snake-case', 'openai-chat')).toBe('gemini');
   expect(chooseProtocol('sse/crlf', 'gemini')).toBe('gemini');
   expect(chooseProtocol('anything', 'anthropic-messages')).toBe('anthropic-messages');
 });
 
-test('clients find the names in the list of models', async () => {
+test('the model list contains the names', async () => {
   const list = (await (await fetch(`${gateway.url}/v1/models`)).json()) as { data: { id: string }[] };
   expect(list.data.map(({ id }) => id)).toEqual(DEMO_MODELS.map((name) => `demo/${name}`));
 });

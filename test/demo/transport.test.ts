@@ -95,7 +95,7 @@ describe('through the gateway', () => {
     expect(whole.content).toMatchObject([{ type: 'text', text: streamed.text }]);
   });
 
-  test.each(PROTOCOLS)('%s: a fault that the demo does not know is a 400', async (client) => {
+  test.each(PROTOCOLS)('%s: an unsupported fault gets 400', async (client) => {
     const reply = await ask(gateway.url, { client, model: 'demo/hello!cuut=3', stream: true });
     expect(reply.status).toBe(400);
     expect(reply.body.toString()).toContain('did you mean');
@@ -107,7 +107,7 @@ describe('through the gateway', () => {
     expect(complete && error === null && reply.status === 200).toBe(false);
   });
 
-  test.each(PROTOCOLS)('%s: a client that leaves in the middle of a stream leaves nothing behind', async (client) => {
+  test.each(PROTOCOLS)('%s: a client that disconnects during a stream leaves no resources', async (client) => {
     const timers = active('Timeout');
     const left = await RawClient.open(gateway.url);
     left.send(askText({ client, model: 'demo/hello!stall=2500', stream: true }));
@@ -121,7 +121,7 @@ describe('through the gateway', () => {
 });
 
 describe('a call', () => {
-  test('is answered after it was made', async () => {
+  test('gets its response asynchronously', async () => {
     const listener = dial('hello', new Listener());
     expect(listener).toMatchObject({ head: undefined, heard: [] });
     await eventually(() => listener.isOver);
@@ -152,7 +152,7 @@ describe('a call', () => {
     ['a stream', 'hello', true],
     ['a stream that stalls', 'hello!stall=1', true],
     ['a whole response', 'hello', false],
-  ])('that is hung up during %s is heard of no more', async (_, model, stream) => {
+  ])('that is cancelled during %s delivers nothing more', async (_, model, stream) => {
     const listener = dial(model, new Listener((line) => line.hangUp()), stream);
     await eventually(() => listener.heard.length > 0);
     await turns(20);
@@ -160,14 +160,14 @@ describe('a call', () => {
     expect(listener.isOver).toBe(false);
   });
 
-  test('that is hung up at once is not answered', async () => {
+  test('that is cancelled at once delivers nothing', async () => {
     const listener = dial('hello', new Listener());
     listener.line?.hangUp();
     await turns(20);
     expect(listener).toMatchObject({ head: undefined, heard: [] });
   });
 
-  test('that is hung up while a piece is due leaves no timer', async () => {
+  test('that is cancelled while a piece is due leaves no timer', async () => {
     const listener = dial('hello!slow=600000', new Listener());
     await eventually(() => listener.head);
     await turns(5);
@@ -184,13 +184,13 @@ describe('faults in the name of the model', () => {
     expect(heard.at(-1)).toBe('end');
   });
 
-  test('reset breaks the connection', async () => {
+  test('reset fails the connection', async () => {
     const { error, text } = await hear('hello!reset=40');
     expect(text).toHaveLength(40);
     expect(error).toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('dialects add up', async () => {
+  test('dialects can be combined', async () => {
     const { text } = await hear('no-done!sse/crlf');
     expect(text).toContain('\r\n\r\n');
     expect(text).not.toContain('[DONE]');

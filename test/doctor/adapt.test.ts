@@ -20,6 +20,6 @@ test.each<[ProtocolId, string, Partial<ProviderProfile>, Partial<ProviderProfile
   ['anthropic-messages', 'thinking.budget_tokens: not allowed', {}, { thinking_mode: 'adaptive' }],
   ['gemini', 'temperature is not supported', {}, undefined],
   ['openai-chat', 'the model is overloaded', {}, undefined],
-])('%s: "%s" teaches', (protocol, message, known, learned) => {
+])('%s: the error "%s" changes the profile', (protocol, message, known, learned) => {
   expect(adaptTo({ code: 'INVALID_INPUT', message }, protocol, known)).toEqual(learned);
 });

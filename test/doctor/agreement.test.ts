@@ -59,7 +59,7 @@ const WAYS = [
   { way: 'without --protocol', argv: [], chosen: bodies },
 ];
 
-test.each(WAYS)('assemble and doctor name the same errors and warnings at the same places: $way', async ({ argv, chosen }) => {
+test.each(WAYS)('assemble and doctor report the same errors and warnings at the same offsets: $way', async ({ argv, chosen }) => {
   const assembled = await namedBy('assemble', 'diagnostics', argv, chosen);
   const examined = await namedBy('doctor', 'findings', argv, chosen);
   expect(chosen.filter(({ name }) => examined.has(name)).length).toBe(chosen.length);
@@ -81,7 +81,7 @@ describe('shrink --until', async () => {
       if (body && (!known || body.bytes.length < known.bytes.length)) smallest.set(rule, body);
     }
 
-  test('the doctor names most rules in these bodies', () => {
+  test('these bodies cover most rules', () => {
     expect(smallest.size).toBeGreaterThan(110);
   });
 

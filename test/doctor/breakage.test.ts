@@ -136,7 +136,7 @@ function readTable(): Record<string, Record<string, string>> {
   return Object.fromEntries(rows.filter(([, effects]) => Object.keys(effects).length > 0));
 }
 
-test('what the official SDKs break on is what the table says', async () => {
+test('the table matches what the official SDKs do', async () => {
   const measured = await measure();
   // The file has all majors, so it is written by `npm run test:sdk-next`.
   if (IS_NEXT) await expect(render(measured)).toMatchFileSnapshot('../../packages/core/src/doctor/sdk-breakage.ts');
@@ -148,12 +148,12 @@ const FORGIVEN: Partial<Record<RuleId, string>> = {
   'sse/after-end': 'the helper for Responses breaks on one event that follows the end; all others have what they need by then',
 };
 
-test.each(Object.keys(RULES) as RuleId[])('%s: what an official SDK breaks on is an error', (rule) => {
+test.each(Object.keys(RULES) as RuleId[])('%s: a rule that breaks an official SDK is an error', (rule) => {
   if (SDK_BREAKAGE[rule] && !FORGIVEN[rule]) expect(RULES[rule].severity).toBe('error');
   if (FORGIVEN[rule]) expect(SDK_BREAKAGE[rule]).toBeDefined();
 });
 
-test.each(PROTOCOL_IDS)('nothing is found in what %s says in its own words, and the SDKs hear it whole', async (protocol) => {
+test.each(PROTOCOL_IDS)('streams written for %s have no findings, and the SDKs read them completely', async (protocol) => {
   for (const stream of cleanStreams(protocol)) {
     const chunks = writeStream(stream, seededRandom(7));
     const { findings, message } = examine(chunks, { protocol: CODECS[protocol] });

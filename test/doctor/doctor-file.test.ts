@@ -11,7 +11,7 @@ describe('sluice doctor FILE', () => {
     ['anthropic-messages', anthropic('hi')],
     ['openai-responses', responses('hi')],
     ['gemini', gemini('hi')],
-  ])('finds nothing in a good stream of %s, and tells the protocol from the bytes', async (protocol, body) => {
+  ])('finds nothing in a clean stream of %s and detects the protocol', async (protocol, body) => {
     const outcome = await run(['doctor', '--json', 'a.sse'], { files: { 'a.sse': body } });
     expect(jsonLines(outcome)).toEqual([
       expect.objectContaining({ file: 'a.sse', protocol, score: 100, findings: [], error: null }),
@@ -19,7 +19,7 @@ describe('sluice doctor FILE', () => {
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('says of a departure what, where, what it does to clients, and what Sluice does', async () => {
+  test('reports a departure with rule, offset, effect on clients and remedy', async () => {
     const outcome = await run(['doctor', '--json', '-'], { stdin: noIndex });
     const [line] = jsonLines(outcome);
     expect(line).toMatchObject({ file: '-', score: 80 });
@@ -39,7 +39,7 @@ describe('sluice doctor FILE', () => {
     expect(outcome.code).toBe(1);
   });
 
-  test('shows it to people', async () => {
+  test('prints a readable report', async () => {
     const { stdout, code } = await run(['doctor', 'a.sse'], { files: { 'a.sse': noIndex } });
     expect(stdout).toContain('a.sse · openai-chat · m-1');
     expect(stdout).toContain('score     80 of 100 · 1 error');
@@ -48,7 +48,7 @@ describe('sluice doctor FILE', () => {
     expect(code).toBe(1);
   });
 
-  test('breaks no line of a terminal, and colours only one', async () => {
+  test('fits the terminal width, and uses colour only on a terminal', async () => {
     const world = { files: { 'a.sse': noIndex }, terminals: ['stdout'] as const, columns: 60 };
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours
     const plain = (text: string): string => text.replaceAll(/\u001b\[\d+m/g, '');
@@ -83,12 +83,12 @@ describe('sluice doctor FILE', () => {
     expect(outcome.code).toBe(2);
   });
 
-  test('says what several come to: a departure counts once', async () => {
+  test('summarises several inputs; a departure counts once', async () => {
     const { stdout } = await run(['doctor', 'a', 'b', 'c'], { files: { a: noIndex, b: noIndex, c: chat('hi') } });
     expect(stdout).toContain('overall   80 of 100 · 1 error\n');
   });
 
-  test('--whole: a JSON body is what was asked for', async () => {
+  test('--whole: a JSON body is expected', async () => {
     const body = JSON.stringify({
       id: 'c-1',
       object: 'chat.completion',
@@ -102,7 +102,7 @@ describe('sluice doctor FILE', () => {
     expect(await rulesOf([])).toEqual([expect.objectContaining({ rule: 'sse/json-body-instead-of-stream' })]);
   });
 
-  test('who has read enough may go', async () => {
+  test('exits quietly on EPIPE', async () => {
     const { code, stderr } = await run(['doctor', 'a.sse'], {
       files: { 'a.sse': chat('hi') },
       stdoutError: systemError('EPIPE'),
@@ -110,7 +110,7 @@ describe('sluice doctor FILE', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
-  test('nothing in a stream is obeyed by a terminal', async () => {
+  test('control characters of a stream do not reach the terminal', async () => {
     const evil = noIndex.replaceAll('get_weather', '\\u001b[2Jget\u202e');
     const { stdout } = await run(['doctor', 'a.sse'], { files: { 'a.sse': evil } });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
@@ -131,7 +131,7 @@ describe('sluice doctor --html', () => {
     expect(code).toBe(1);
   });
 
-  test('a name of a file is text, too', async () => {
+  test('file names are escaped', async () => {
     const { stdout } = await run(['doctor', '--html', '<b>.sse'], { files: { '<b>.sse': chat('hi') } });
     expect(stdout).toContain('<h2>&lt;b&gt;.sse</h2>');
   });
@@ -152,12 +152,12 @@ describe('sluice doctor rules', () => {
     expect(stdout).toContain('breaks    openai 6.49, openai 7.53: loses a call');
   });
 
-  test('is data for programs', async () => {
+  test('prints JSON for programs', async () => {
     const lines = jsonLines(await run(['doctor', 'rules', '--json']));
     expect(lines.map(({ rule }) => rule)).toEqual(Object.keys(RULES));
   });
 
-  test('suggests what was meant', async () => {
+  test('suggests the nearest rule', async () => {
     const { stderr, code } = await run(['doctor', 'rules', 'chat/tool-index-resued']);
     expect(stderr).toContain('did you mean "chat/tool-index-reused"?');
     expect(code).toBe(2);

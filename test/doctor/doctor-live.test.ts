@@ -66,7 +66,7 @@ async function visit(argv: string[], given: Answer, env: Record<string, string> 
 }
 
 describe('sluice doctor --url', () => {
-  test('asks seven questions and says what each answer showed', async () => {
+  test('sends seven probes and reports what each response showed', async () => {
     const outcome = await visit(['--url', `${url}/v1`, '--protocol', 'openai', '--json'], goodChat);
     expect(jsonLines(outcome).map(({ probe, status, outcome: what }) => [probe, status, what])).toEqual([
       ['text', 200, 'shown'],
@@ -87,20 +87,20 @@ describe('sluice doctor --url', () => {
     ['anthropic-messages', '/v1/messages', anthropic('hi')],
     ['openai-responses', '/v1/responses', responses('hi')],
     ['gemini', '/v1beta/models/m-1:streamGenerateContent?alt=sse', gemini('hi')],
-  ])('finds out that a server speaks %s', async (protocol, path, body) => {
+  ])('detects that a server uses %s', async (protocol, path, body) => {
     const outcome = await visit(['--url', url, '--json'], (one, response) =>
       one.path === path ? stream(response, body) : refuse(response, 404, { error: { message: 'not here' } }),
     );
     expect(jsonLines(outcome)[0]).toMatchObject({ probe: 'text', outcome: 'shown', protocol });
   });
 
-  test('takes the whole address of an endpoint, too', async () => {
+  test('accepts the full URL of an endpoint', async () => {
     const outcome = await visit(['--url', `${url}/v1/chat/completions`, '--json'], goodChat);
     expect(jsonLines(outcome)[0]).toMatchObject({ probe: 'text', outcome: 'shown', protocol: 'openai-chat' });
     expect(new Set(asked.map(({ path }) => path))).toEqual(new Set(['/v1/chat/completions']));
   });
 
-  test('names what departs', async () => {
+  test('reports departures', async () => {
     const outcome = await visit(['--url', `${url}/v1`, '--protocol', 'openai'], (one, response) =>
       one.body['tools'] ? stream(response, chatCall('{}').replaceAll('"index":0,"id"', '"id"')) : goodChat(one, response),
     );
@@ -108,14 +108,14 @@ describe('sluice doctor --url', () => {
     expect(outcome.code).toBe(1);
   });
 
-  test('a server that nobody reaches', async () => {
+  test('an unreachable server is an error', async () => {
     const outcome = await visit(['--url', 'http://127.0.0.1:1', '--protocol', 'openai'], goodChat);
     expect(outcome.stdout).toMatch(/no response/);
     expect(outcome.stdout).toMatch(/ECONNREFUSED/);
     expect(outcome.code).toBe(1);
   });
 
-  test('an error that is none of the protocol', async () => {
+  test('an error in another format is reported', async () => {
     const outcome = await visit(['--url', `${url}/v1`, '--protocol', 'openai', '--json'], (one, response) =>
       isNobody(one) ? refuse(response, 500, { detail: 'oops' }) : goodChat(one, response),
     );
@@ -162,10 +162,10 @@ const counted = (content: string, details: object): string =>
 /** An answer in which nothing of what was asked for is found. */
 const silent: Answer = (_, response) => stream(response, chunks(choice({ role: 'assistant', content: '' }), choice({}, 'stop')));
 
-describe('what no probe shows is not known', () => {
+describe('features without a probe result are unknown', () => {
   const argv = (): string[] => ['--url', `${url}/v1`, '--protocol', 'openai'];
 
-  test('a server that shows everything is clean', async () => {
+  test('a server that passes every probe is clean', async () => {
     const outcome = await visit(argv(), bestChat);
     expect(outcome.stdout).toContain('overall   100 of 100 · no violations');
     expect(outcome.stdout).toContain('7 of 7 probes');
@@ -173,7 +173,7 @@ describe('what no probe shows is not known', () => {
     expect(outcome.code).toBe(0);
   });
 
-  test('a server that shows nothing has no score', async () => {
+  test('a server without probe results has no score', async () => {
     const outcome = await visit(argv(), silent);
     expect(outcome.stdout).not.toMatch(/\d+ of 100/);
     expect(outcome.stdout).toContain('overall   not known');
@@ -181,21 +181,21 @@ describe('what no probe shows is not known', () => {
     expect(outcome.code).toBe(3);
   });
 
-  test('a server that shows a part is scored at most by what it showed', async () => {
+  test('partial results limit the score', async () => {
     const outcome = await visit(argv(), goodChat);
     expect(outcome.stdout).toContain('overall   at most 100 of 100');
     expect(outcome.stdout).toContain('not known: parallel-tools, reasoning, usage');
     expect(outcome.code).toBe(3);
   });
 
-  test('a departure of severity error outweighs what is not known', async () => {
+  test('an error outweighs unknown results', async () => {
     const outcome = await visit(argv(), (one, response) =>
       one.body['tools'] ? stream(response, chatCall('{}').replaceAll('"index":0,"id"', '"id"')) : silent(one, response),
     );
     expect(outcome.code).toBe(1);
   });
 
-  test('programs read null', async () => {
+  test('--json prints null for unknown', async () => {
     const lines = jsonLines(await visit([...argv(), '--json'], goodChat));
     expect(lines.map(({ probe, score }) => [probe, score])).toEqual([
       ['text', 100],
@@ -208,7 +208,7 @@ describe('what no probe shows is not known', () => {
     ]);
   });
 
-  test('the page says so, too', async () => {
+  test('the HTML page shows unknown results', async () => {
     const nothing = await visit([...argv(), '--html'], silent);
     expect(nothing.stdout).not.toMatch(/<span class="score[^>]*>\d/);
     expect(nothing.stdout).toContain('not known');
@@ -259,7 +259,7 @@ describe('the key', () => {
   test.each([
     ['the environment', ['--key-env', 'MY_KEY'], { MY_KEY: KEY }, undefined],
     ['standard input', ['--key-stdin'], {}, `${KEY}\n`],
-  ])('comes from %s, goes to the server, and is shown nowhere', async (_, argv, env, stdin) => {
+  ])('is read from %s, sent to the server, and never shown', async (_, argv, env, stdin) => {
     asked = [];
     // A server that repeats the key wherever it can.
     answer = (one, response) =>
@@ -277,7 +277,7 @@ describe('the key', () => {
     expect(asked[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
   });
 
-  test('is not sent on to where a redirect leads', async () => {
+  test('is not sent to a redirect target', async () => {
     const outcome = await visit(
       ['--url', `${url}/v1`, '--protocol', 'openai', '--key-env', 'K', '--json'],
       (_, response) => {
@@ -340,7 +340,7 @@ describe('--profile', () => {
     expect(configured(profile)).toEqual(expected);
   });
 
-  test('the library takes it, too', async () => {
+  test('the library accepts the profile', async () => {
     const { profile } = await profileOf((one, response) =>
       'max_tokens' in one.body
         ? refuse(response, 400, { error: { message: 'use max_completion_tokens', type: 'x' } })
@@ -351,7 +351,7 @@ describe('--profile', () => {
     expect(body).toMatchObject({ max_completion_tokens: 5 });
   });
 
-  test('says what it wrote', async () => {
+  test('reports what it wrote', async () => {
     const { stderr } = await profileOf(goodChat);
     expect(stderr).toContain('p.json: nothing was learned that differs from the defaults');
   });

@@ -44,7 +44,7 @@ const damaged = fc
     return { protocol: protocolOf(protocol), bytes: bytesOf(text), cuts };
   });
 
-test('whatever comes is judged, the same in any pieces, and the protocol need not be known', () => {
+test('any bytes are examined, with the same result in any pieces and for unknown protocols', () => {
   fc.assert(
     fc.property(damaged, ({ protocol, bytes, cuts }) => {
       const whole = examine([bytes], { protocol });
@@ -61,7 +61,7 @@ test('whatever comes is judged, the same in any pieces, and the protocol need no
   );
 });
 
-test('whatever comes is repaired, or passed on as it is', () => {
+test('any bytes are repaired or passed through unchanged', () => {
   fc.assert(
     fc.property(damaged, ({ protocol, bytes }) => {
       const { chunks, repaired, examination } = repairStream([bytes], { protocols: [protocol], all: true });

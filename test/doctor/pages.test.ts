@@ -13,11 +13,11 @@ const docs = '../../docs';
 const rules = Object.keys(RULES) as RuleId[];
 
 // These pages are written by this file, and held by it: npm run docs.
-test('docs/cli.md says what the help says', async () => {
+test('docs/cli.md matches the help', async () => {
   await expect(renderCli(COMMANDS)).toMatchFileSnapshot(`${docs}/cli.md`);
 });
 
-describe.runIf(SHARED)('pages that tell of recordings', () => {
+describe.runIf(SHARED)('pages generated from recordings', () => {
   const scanned = scanRecordings();
 
   test('docs/providers.md', async () => {

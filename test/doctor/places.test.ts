@@ -215,7 +215,7 @@ describe('rules that only the end of the stream decides', () => {
     expect(found.find((finding) => finding.rule === rule)?.offset).toBe(parts.slice(0, at).join('').length);
   });
 
-  test('an empty finish_reason is named once', () => {
+  test('an empty finish_reason is reported once', () => {
     const body = [
       chunk({ role: 'assistant', content: 'a' }, ''),
       chunk({ content: 'b' }, ''),

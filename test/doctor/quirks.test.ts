@@ -44,7 +44,7 @@ const isRead = (file: string, quirk: string): boolean =>
 
 const isQuirk = (name: string): name is keyof typeof QUIRKS => Object.hasOwn(QUIRKS, name);
 
-test.runIf(SHARED)('what others noted in the recordings is found', () => {
+test.runIf(SHARED)('quirks noted by the recorders are found', () => {
   const missed: string[] = [];
   let noted = 0;
   for (const { file, protocol, stream, quirks = [] } of readManifest()) {

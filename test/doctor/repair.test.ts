@@ -79,7 +79,7 @@ describe.each([
 describe('sluice repair', () => {
   const noIndex = chatCall('{}').replaceAll('"index":0,"id"', '"id"');
 
-  test('passes on what conforms', async () => {
+  test('passes a conforming stream through', async () => {
     const body = `\uFEFF${anthropic('hé 😀')}`;
     expect(await run(['repair', 'a.sse'], { files: { 'a.sse': body } })).toMatchObject({
       code: 0,
@@ -88,7 +88,7 @@ describe('sluice repair', () => {
     });
   });
 
-  test('repairs what does not, and says so', async () => {
+  test('repairs other streams and reports it', async () => {
     const { code, stdout, stderr } = await run(['repair'], { stdin: noIndex });
     expect(stdout).toContain('"tool_calls":[{"index":0,"id":"call_1"');
     expect(stderr).toContain('-: chat/tool-index-missing byte 0: ');
@@ -97,7 +97,7 @@ describe('sluice repair', () => {
     expect(report).toMatchObject({ score: 100, findings: [] });
   });
 
-  test('--quiet says nothing', async () => {
+  test('--quiet prints nothing to stderr', async () => {
     expect((await run(['repair', '--quiet'], { stdin: noIndex })).stderr).toBe('');
   });
 
@@ -105,20 +105,20 @@ describe('sluice repair', () => {
     ['an error in the stream', chatError('slow down'), /slow down/, /"error"/],
     ['a stream that was cut', cutChat('he'), /ended_early/, /"error"/],
     ['no stream at all', '<html></html>', /not_a_stream/, /^$/],
-  ])('%s stays what it is', async (_, body, told, written) => {
+  ])('%s is unchanged', async (_, body, told, written) => {
     const { code, stdout, stderr } = await run(['repair'], { stdin: body });
     expect(stderr).toMatch(told);
     expect(stdout).toMatch(written);
     expect(code).toBe(1);
   });
 
-  test('a file that is not there', async () => {
+  test('a missing file is an error', async () => {
     const { code, stdout, stderr } = await run(['repair', 'gone'], {});
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^sluice: gone: ENOENT/);
   });
 
-  test('who has read enough may go', async () => {
+  test('exits quietly on EPIPE', async () => {
     const { code, stderr } = await run(['repair', 'a'], { files: { a: chat('hi') }, stdoutError: systemError('EPIPE') });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });

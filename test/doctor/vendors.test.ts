@@ -52,7 +52,7 @@ describe.runIf(SHARED)('recordings of the vendors themselves', () => {
     expect(accused).toEqual([]);
   });
 
-  test('what is left out is accused of something', () => {
+  test('every excluded recording has a finding', () => {
     const files = recordings.map(({ file }) => file);
     expect(Object.keys(OTHER_BODIES).filter((file) => !files.includes(file))).toEqual([]);
     for (const { file, protocol, stream } of recordings)
@@ -369,7 +369,7 @@ test.each<[string, ProtocolId, string, ExamineOptions['strict'], string]>([
     true,
     'sse/bare-json',
   ],
-])('%s is still accused', (_, protocol, body, strict = false, rule) => {
+])('%s is still reported', (_, protocol, body, strict = false, rule) => {
   expect(accusations(bytesOf(body), { protocol: protocolOf(protocol), strict })).toContain(rule);
 });
 

@@ -32,16 +32,16 @@ test('every case is marked, and every mark is a rule', () => {
 describe.each(cases)('$id', (row) => {
   const { bytes, protocol, marks = [] } = row;
 
-  test('departs as it is marked, and in no other way', () => {
+  test('has exactly the marked findings', () => {
     expect(rulesOf(row).toSorted()).toEqual(marks.toSorted());
   });
 
-  test('is judged the same byte by byte', () => {
+  test('has the same findings byte by byte', () => {
     expect(examine(splitEvery(bytes, 1), { protocol })).toEqual(examine([bytes], { protocol }));
   });
 });
 
-test('the right rule is named for at least 95 % of the departing cases, and none for a conforming one', () => {
+test('the right rule is reported for at least 95 % of the departing cases, and none for a conforming one', () => {
   const departing = cases.filter(({ marks }) => marks && marks.length > 0);
   const conforming = cases.filter(({ marks }) => marks?.length === 0);
   const named = departing.filter((row) => rulesOf(row).some((rule) => rule === row.marks?.[0]));
@@ -57,7 +57,7 @@ test('the right rule is named for at least 95 % of the departing cases, and none
 describe.each(PROTOCOL_IDS)('%s', (protocol) => {
   const dialects = listMutations(protocol).flatMap((mutation) => (mutation.rule ? [{ ...mutation, rule: mutation.rule }] : []));
 
-  test.each(dialects)('$id is named $rule', ({ apply, rule }) => {
+  test.each(dialects)('$id is reported as $rule', ({ apply, rule }) => {
     for (const clean of cleanStreams(protocol)) {
       const random = seededRandom(3);
       const mutated = apply(clean, random);

@@ -30,22 +30,22 @@ test.each(ofDecoders)('%s can be made out of a clean stream, or there is a reaso
 describe.each(MUTATIONS.map((mutation) => ({ mutation, id: mutation.id })))(
   '$id',
   ({ mutation: { id, title, rule, protocols } }) => {
-    test('has a name of its own', () => {
+    test('has a unique name', () => {
       expect(MUTATIONS.filter((other) => other.id === id)).toHaveLength(1);
       expect(id).toMatch(/^(sse|reads|failure|chat|anthropic|responses|gemini)\/[a-z-]+$/);
     });
 
-    test('says in one line what it does', () => {
+    test('has a one-line title', () => {
       expect(title).toMatch(/^[A-Z[a-z_].{5,110}$/);
       expect(title).not.toMatch(/\.$/);
     });
 
-    test('is known to the protocols it is for', () => {
+    test('is listed for its protocols', () => {
       expect(protocols.length).toBeGreaterThan(0);
       for (const protocol of protocols) expect(listMutations(protocol).map((one) => one.id)).toContain(id);
     });
 
-    test('names a rule that exists', () => {
+    test('refers to an existing rule', () => {
       if (rule) expect(RULES[rule]).toBeDefined();
     });
   },

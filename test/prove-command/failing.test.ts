@@ -14,7 +14,7 @@ vi.mock('../../packages/lab/src/prove/wire.ts', async (original) => {
 
 const body = streams.chat('so', ...Array.from('me words before '), 'poison', ...Array.from(' and after'));
 
-test('what fails is told, and the others hold', async () => {
+test('failures are reported, and the other properties hold', async () => {
   const outcome = await run(['prove', '--json', 'a'], { files: { a: body } });
   const [line] = jsonLines(outcome);
   expect(outcome.code).toBe(1);
@@ -25,7 +25,7 @@ test('what fails is told, and the others hold', async () => {
   expect(outcome.stderr).toMatch(/^sluice: a: to gemini and back: text: /);
 });
 
-test('the smallest stream that shows it is written as a case', async () => {
+test('the smallest failing stream is written as a case', async () => {
   const { stdout, files } = await run(['prove', '--out', 'cases', 'a'], { files: { a: body } });
   const [[path = '', text = ''] = []] = Object.entries(files);
   expect(path).toMatch(/^cases\/prove-pair-openai-chat-gemini-[0-9a-f]{8}\.jsonl$/);

@@ -76,7 +76,7 @@ const ROWS: Row[] = [
     stderr: 'sluice: a: linear cost: 8 times the length',
   },
   {
-    name: 'a whole answer, from standard input',
+    name: 'a whole response from standard input',
     argv: [],
     world: { stdin: ANSWER },
     code: 0,
@@ -97,14 +97,14 @@ const ROWS: Row[] = [
     lines: [{ protocol: null, error: { code: 'not_a_stream', message: expect.stringContaining('--protocol') } }],
   },
   {
-    name: 'what conversions tell',
+    name: 'notes of conversions',
     argv: ['a'],
     world: { files: { a: streams.chatAudio } },
     code: 0,
     lines: [{ notes: { 'DROPPED content.audio': expect.any(Number) } }],
   },
   {
-    name: 'files that are gone, empty, or no answer, and one bad file stops no other',
+    name: 'missing, empty and invalid files do not stop the others',
     argv: ['gone', 'empty', 'request', 'a'],
     world: { files: { empty: '', request: REQUEST, a: streams.chat('hi') } },
     code: 2,
@@ -117,7 +117,7 @@ const ROWS: Row[] = [
     stderr: 'sluice: gone: ENOENT: no such file',
   },
   {
-    name: 'a folder: what is no answer is skipped there',
+    name: 'a folder: files that are not responses are skipped',
     argv: ['dir'],
     world: {
       folders: { dir: ['dir/a', 'dir/b', 'dir/c'] },
@@ -153,7 +153,7 @@ describe('sluice prove --json', () => {
   });
 });
 
-test('for people: a line an input, and all together', async () => {
+test('human-readable output has one line per input and a summary', async () => {
   const world = { files: { a: streams.chat('hi'), 'b\u001b': streams.gemini('x') }, folders: { dir: ['b\u001b', 'request'] } };
   const { code, stdout } = await run(['prove', 'a', 'dir', 'gone'], { ...world, files: { ...world.files, request: REQUEST } });
   expect(code).toBe(2);
@@ -162,6 +162,6 @@ test('for people: a line an input, and all together', async () => {
   expect(stdout).toMatch(/\n2 responses, [\d,]+ checks: all hold\n$/);
 });
 
-test('a protocol that nobody knows is wrong usage', async () => {
+test('an unknown protocol is a usage error', async () => {
   expect(await run(['prove', '--protocol', 'opnai', 'a'])).toMatchObject({ code: 2, stderr: expect.stringContaining('openai') });
 });

@@ -60,7 +60,7 @@ function now(): number {
 
 const rows = PROTOCOL_IDS.flatMap((protocol) => Object.keys(LONG).map((what) => ({ protocol, what })));
 
-test.each(rows)('$protocol: reading and writing $what costs by its length', ({ protocol, what }) => {
+test.each(rows)('$protocol: reading and writing $what is linear in its length', ({ protocol, what }) => {
   const tally = new Tally();
   const [small, large] = [SIZE, SIZE * FACTOR].map((size) => bodyOf(protocol, LONG[what]?.(size) ?? []));
   if (!small || !large) throw new Error('no body');
@@ -87,7 +87,7 @@ function heapAfter(run: () => void): number {
   return process.memoryUsage().heapUsed;
 }
 
-test.each(PROTOCOL_IDS)('%s: a stream that is passed on is not kept', (protocol) => {
+test.each(PROTOCOL_IDS)('%s: a passed-through stream is not buffered', (protocol) => {
   const tally = new Tally();
   const chunks = bodyOf(protocol, LONG['text']?.(SIZE) ?? []);
   // Beginning and end of one message, and its middle again and again: the longest answer ever.
@@ -113,7 +113,7 @@ test.each(PROTOCOL_IDS)('%s: a stream that is passed on is not kept', (protocol)
 const PROTOTYPES = [Object.prototype, Array.prototype, Function.prototype, String.prototype, Map.prototype, Promise.prototype];
 const namesOf = (): string => PROTOTYPES.map((prototype) => Reflect.ownKeys(prototype).map(String).join()).join('\n');
 
-test.each(PROTOCOL_IDS)('%s: keys of strangers touch no prototype', (protocol) => {
+test.each(PROTOCOL_IDS)('%s: hostile keys do not change prototypes', (protocol) => {
   const tally = new Tally();
   const before = namesOf();
   const args = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"toString":"x"}';

@@ -36,7 +36,7 @@ test.each(Object.entries(TABLES))('%s', (property, rows) => {
   expect(tally.finish(`framing-${property.replaceAll(' ', '-')}`)).toEqual([]);
 });
 
-test('the rows of the standard need no excuse', () => {
+test('the cases of the standard have no exceptions', () => {
   const excused = STANDARD.filter((row) => framed([inputOf(row)]).rules.some((rule) => rule in DELIBERATE));
   expect(excused.map(({ name }) => name)).toEqual(['data before final empty line']);
 });

@@ -32,7 +32,7 @@ describe.each(PROTOCOL_IDS)('%s', (protocol: ProtocolId) => {
   });
 });
 
-test.each(PAIRS)('$name: generated answers, there and back', ({ from, to, name }) => {
+test.each(PAIRS)('$name: generated responses, there and back', ({ from, to, name }) => {
   const tally = new Tally();
   const runs = scale(40, 1500);
   const onNote = tally.noteCounter('there and back', name);
@@ -42,7 +42,7 @@ test.each(PAIRS)('$name: generated answers, there and back', ({ from, to, name }
 });
 
 describe.skipIf(!SHARED)('recordings', () => {
-  test.each(PAIRS)('$name: recorded answers, there and back', ({ from, to, name }) => {
+  test.each(PAIRS)('$name: recorded responses, there and back', ({ from, to, name }) => {
     const tally = new Tally();
     const recorded = recordedBodies().filter(({ protocolId }) => protocolId === from);
     const onNote = tally.noteCounter('recorded, there and back', name);
@@ -58,7 +58,7 @@ const reported = readCases().map(({ id, protocol, raw }) => ({
   chunks: [new TextEncoder().encode(raw)],
 }));
 
-test.each(PAIRS)('$name: reported answers, there and back', ({ from, to, name }) => {
+test.each(PAIRS)('$name: reported responses, there and back', ({ from, to, name }) => {
   const tally = new Tally();
   const onNote = tally.noteCounter('reported, there and back', name);
   for (const { id, chunks } of reported.filter((row) => row.from === from && !Object.hasOwn(SETTLED_LATE, row.id)))

@@ -81,7 +81,7 @@ function checkConverted(
   }
 }
 
-test.each(PAIRS)('$name: nothing asked is lost silently', ({ from, to, name }) => {
+test.each(PAIRS)('$name: no request field is lost silently', ({ from, to, name }) => {
   const tally = new Tally();
   const runs = scale(20, 1000);
   const onNote = tally.noteCounter('request conversion', name);

@@ -65,7 +65,7 @@ const show = (stream: GeneratedStream, found: unknown): string =>
   ].join('\n');
 
 describe('tool calls with every pair of quirks', () => {
-  test.each(Object.entries(READERS))('%s finds the calls that were meant', (reader, read) => {
+  test.each(Object.entries(READERS))('%s finds the intended calls', (reader, read) => {
     const tally = new Tally();
     const wrong: string[] = [];
     const open = { undecidable: 0, wrong: 0 };
@@ -109,7 +109,7 @@ describe('tool calls with every pair of quirks', () => {
     expect(wrong.slice(0, 3)).toEqual([]);
   });
 
-  test.runIf(IS_FULL)('every rule for undecidable streams is met by one', () => {
+  test.runIf(IS_FULL)('every rule for undecidable streams has an example', () => {
     const missing = new Set(UNDECIDABLE.map(({ name }) => name));
     for (let i = 0; i < 200_000 && missing.size > 0; i++) {
       const name = undecidable(generateStream(SEED + i, QUIRK_SETS[i % QUIRK_SETS.length] ?? []))?.name;

@@ -48,7 +48,7 @@ const ask = (url: string, headers: Record<string, string> = {}) =>
     body: JSON.stringify({ model: 'm', stream: true, messages: [] }),
   });
 
-test('replay, record what it says, and replay that', async () => {
+test('a recorded replay replays identically', async () => {
   const folder = temporaryFolder();
   const upstream = await serve(['replay', '--port', '0', tape()]);
   const source = running;
@@ -63,7 +63,7 @@ test('replay, record what it says, and replay that', async () => {
   expect(readdirSync(join(folder, 'new', 'tape'))).toEqual(['0001-chat-m']);
 });
 
-test('replay tells what it did, for programs', async () => {
+test('replay --json reports each request', async () => {
   const url = await serve(['replay', '--json', '--fault', 'status=429,times=1', '--port', '0', tape()]);
   await (await ask(url)).text();
   await (await ask(url)).text();
@@ -75,7 +75,7 @@ test('replay tells what it did, for programs', async () => {
   expect(outcome.stderr).toContain('Replaying 1 exchange');
 });
 
-test('a port that is taken', async () => {
+test('a port in use is an error', async () => {
   const url = await serve(['replay', '--port', '0', tape()]);
   const { port } = new URL(url);
   expect(await run(['replay', '--port', port, tape()])).toMatchObject({

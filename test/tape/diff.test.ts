@@ -60,7 +60,7 @@ const comparedAs = (text: string, how = LOOSELY): unknown => readComparable(byte
 const pathsOf = (a: string, b: string, how = LOOSELY): string[] =>
   listDifferences(comparedAs(a, how), comparedAs(b, how)).map(({ path }) => path);
 
-describe('what they come to', () => {
+describe('comparison of results', () => {
   test.each(SAME)('the same: %s', (_, text) => {
     expect(pathsOf(BASE, text)).toEqual([]);
   });
@@ -81,21 +81,21 @@ describe('what they come to', () => {
     expect(pathsOf(text, converted)).toEqual([]);
   });
 
-  test('everything, when it is asked for', () => {
+  test('--all compares everything', () => {
     const [, other = ''] = SAME[2] ?? [];
     expect(pathsOf(BASE, other, { all: true, events: false })).toEqual(
       expect.arrayContaining(['id', 'model', 'created', 'content[1].id']),
     );
   });
 
-  test('event by event: cuts do not count, order does', () => {
+  test('--events ignores chunk boundaries and compares the order', () => {
     const [, cut = ''] = SAME[1] ?? [];
     const how = { all: false, events: true };
     expect(pathsOf(BASE, cut, how)).toEqual([]);
     expect(pathsOf(BASE, BASE.replace(' world', ' there'), how)).toEqual(['events[2].delta.text']);
   });
 
-  test('what nobody can read is compared by its bytes', () => {
+  test('unreadable bodies are compared by bytes', () => {
     expect(pathsOf('neither', 'neither')).toEqual([]);
     expect(pathsOf('neither', 'nor')).toEqual(['bytes']);
   });
@@ -126,7 +126,7 @@ describe('the command', () => {
     expect(outcome.stdout).toContain('+ "Hello there"');
   });
 
-  test('for programs, and from standard input', async () => {
+  test('JSON output, and standard input', async () => {
     const outcome = await run(['diff', '--json', 'a.sse', '-'], { ...world, stdin: changed });
     expect(outcome.code).toBe(1);
     expect(jsonLines(outcome)).toEqual([
@@ -170,7 +170,7 @@ describe('the command', () => {
     expect(outcome.stderr).toContain(message);
   });
 
-  test('hostile words do not reach the terminal', async () => {
+  test('control characters do not reach the terminal', async () => {
     const hostile = BASE.replace(' world', ' \\u001b[31mred\\u202e');
     const { stdout } = await run(['diff', 'a.sse', 'h.sse'], { files: { ...world.files, 'h.sse': hostile } });
     for (const mark of ['\u001b', '\u202e']) expect(stdout).not.toContain(mark);

@@ -38,7 +38,7 @@ const ask = (url: string, body: unknown = QUESTION, headers: Record<string, stri
     body: JSON.stringify(body),
   });
 
-test('an exchange is a folder that says everything', async () => {
+test('an exchange is a folder with all facts', async () => {
   upstream.play([...STREAM, { send: LAST_CHUNK }]);
   recording = await startRecorder(upstream.url);
   const heard = await ask(recording.url, QUESTION, { authorization: 'Bearer sk-canary-0123456789' });
@@ -97,7 +97,7 @@ test('a file name that is not ASCII goes through to the byte', async () => {
   expect(reply).toMatchObject({ status: 200, headers: { 'content-disposition': disposition } });
 });
 
-describe('neither keys nor people', () => {
+describe('no keys and no personal data are written', () => {
   const KEY = 'canary-key-5d41402abc4b2a76b9719d911017c592';
   const CARRIERS: readonly (readonly [string, Record<string, string>, string])[] = [
     ['authorization', { authorization: `Bearer ${KEY}` }, ''],
@@ -204,7 +204,7 @@ describe('neither keys nor people', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
-  test('what a model says about keys stays as it is', async () => {
+  test('model text about keys is unchanged', async () => {
     const said = JSON.stringify({ choices: [{ message: { content: 'use Bearer YOUR_API_KEY and sk-0123456789abcdef' } }] });
     upstream.play([{ send: whole(200, said) }]);
     recording = await startRecorder(upstream.url);
@@ -215,8 +215,8 @@ describe('neither keys nor people', () => {
   });
 });
 
-describe('how it ends', () => {
-  test('the upstream breaks off', async () => {
+describe('endings', () => {
+  test('the upstream closes early', async () => {
     upstream.play([...STREAM.slice(0, 4), { reset: true }]);
     recording = await startRecorder(upstream.url);
     const client = await RawClient.open(recording.url);
@@ -227,7 +227,7 @@ describe('how it ends', () => {
     expect(BODY.startsWith(Buffer.from(draft.response?.body ?? []).toString())).toBe(true);
   });
 
-  test('the client leaves', async () => {
+  test('the client disconnects', async () => {
     upstream.play([...STREAM, { hang: true }]);
     recording = await startRecorder(upstream.url);
     const client = await RawClient.open(recording.url);
@@ -240,7 +240,7 @@ describe('how it ends', () => {
     await upstream.served[0]?.closed;
   });
 
-  test('nobody answers', async () => {
+  test('the upstream does not respond', async () => {
     recording = await startRecorder('http://127.0.0.1:9');
     const heard = await ask(recording.url);
     expect(heard.status).toBe(502);
@@ -248,7 +248,7 @@ describe('how it ends', () => {
     expect((await recording.nth(1)).draft).toMatchObject({ end: 'unreachable', response: null });
   });
 
-  test('more than is kept: the client gets all of it', async () => {
+  test('above the recording limit, the client still gets everything', async () => {
     upstream.play([
       { send: streamHead() },
       { send: chunk('x'.repeat(600)) },
@@ -264,7 +264,7 @@ describe('how it ends', () => {
   });
 });
 
-test('a request that is too large is refused, in the words of the client', async () => {
+test('a request that is too large is rejected in the protocol of the client', async () => {
   recording = await startRecorder(upstream.url, 100);
   const heard = await ask(recording.url, { ...QUESTION, messages: 'x'.repeat(200) });
   expect(heard.status).toBe(413);
@@ -277,7 +277,7 @@ test.each([
   ['a browser of somebody else', { 'sec-fetch-site': 'cross-site' }],
   ['a name of somebody else', { host: 'evil.example' }],
   ['a name of the local network', { host: 'machine.local' }],
-])('%s is not answered', async (_, headers) => {
+])('%s is rejected', async (_, headers) => {
   upstream.play([{ send: whole(200, '{}') }]);
   recording = await startRecorder(upstream.url);
   const client = await RawClient.open(recording.url);
@@ -288,7 +288,7 @@ test.each([
 });
 
 test.each(['//evil.example/v1/chat/completions', 'http://evil.example/v1/chat/completions', '/../../@evil.example/'])(
-  'no path leads to another upstream: %s',
+  'no path reaches another upstream: %s',
   async (path) => {
     upstream.play([{ send: whole(200, '{}') }]);
     recording = await startRecorder(upstream.url);
@@ -311,7 +311,7 @@ test.each([
   expect(joinPaths(base, path)).toBe(joined);
 });
 
-test('a tape is added to, and a folder that is half written is none', async () => {
+test('recording appends to a tape, and an incomplete folder is ignored', async () => {
   upstream.play([{ send: whole(200, '{"a":1}') }]);
   recording = await startRecorder(upstream.url);
   await (await ask(recording.url)).text();

@@ -180,7 +180,7 @@ describe('which exchange', () => {
     expect(await textsOf(url, ...asked)).toEqual(expected);
   });
 
-  test('the next in order for a model that is not there; nothing when that is not wanted', async () => {
+  test('the next in order for an unknown model; an error with --strict', async () => {
     const lax = await start(tape());
     expect(await textsOf(lax.url, { model: 'unknown' })).toEqual(['one']);
     await eventually(() => lax.served[0]?.why === 'next in order');
@@ -194,7 +194,7 @@ describe('which exchange', () => {
     });
   });
 
-  test('names that are not there, and paths that are not known, are told so', async () => {
+  test('unknown names and paths get an error', async () => {
     const { url } = await start(tape());
     const unnamed = await ask(url, asking('openai-chat', true, { headers: { [EXCHANGE_HEADER]: '%zz' } }));
     expect(unnamed.status).toBe(404);
@@ -202,11 +202,11 @@ describe('which exchange', () => {
   });
 });
 
-describe('what goes wrong on request', () => {
+describe('faults on request', () => {
   const answer = streamOf('a longer text with words');
   const length = Buffer.byteLength(answer);
 
-  test.each(['flag', 'header', 'model'] as const)('is asked for by %s', async (way) => {
+  test.each(['flag', 'header', 'model'] as const)('is requested by %s', async (way) => {
     const fault = 'cut=100';
     const { url } = await start(tapeOf({ answer }), way === 'flag' ? { faults: parseFaults(fault) } : {});
     const more = { header: { headers: { [FAULT_HEADER]: fault } }, model: { model: `gpt-5!${fault}` }, flag: {} }[way];
@@ -250,7 +250,7 @@ describe('what goes wrong on request', () => {
     await eventually(() => served[0]?.faults === 'stall=50');
   });
 
-  test('a length that was told and is not kept is seen', async () => {
+  test('a wrong content-length is detected', async () => {
     const tape = tapeOf({ answer: wholeOf('x'), stream: false });
     const { url } = await start(tape, { repair: true });
     const reply = await ask(url, asking('openai-chat', false, { headers: { [FAULT_HEADER]: 'cut=20' } }));
@@ -258,7 +258,7 @@ describe('what goes wrong on request', () => {
     expect(reply.body).toHaveLength(20);
   });
 
-  test('429, and then all is well, with the answer that was due', async () => {
+  test('429 first, then the due response', async () => {
     const { url } = await start(tapeOf({ answer: streamOf('one') }, { answer: streamOf('two') }), {
       faults: parseFaults('status=429,times=2'),
     });
@@ -273,7 +273,7 @@ describe('what goes wrong on request', () => {
     expect(texts).toEqual(['one', 'two']);
   });
 
-  test.each(PROTOCOLS)('%s: an error is one of the protocol', async (client) => {
+  test.each(PROTOCOLS)('%s: an error has the format of the protocol', async (client) => {
     const { url } = await start(tapeOf({ answer }));
     const reply = await ask(url, asking(client, true, { headers: { [FAULT_HEADER]: 'status=503' } }));
     expect(reply.status).toBe(503);
@@ -286,7 +286,7 @@ describe('what goes wrong on request', () => {
     expect(reply).toMatchObject({ status: 502, headers: { 'content-type': 'text/html' } });
   });
 
-  test('dialects, where they fit; elsewhere it is said that they do not', async () => {
+  test('dialects apply where they fit, otherwise the log reports it', async () => {
     const { url, served } = await start(tapeOf({ answer }));
     const fault = { headers: { [FAULT_HEADER]: 'sse/crlf,no-done' } };
     const chat = (await ask(url, asking('openai-chat', true, fault))).body.toString();
@@ -306,7 +306,7 @@ describe('what goes wrong on request', () => {
     ['cut=1e9', 'from 0'],
     ['status=200', 'from 400'],
     ['times', 'times=N'],
-  ])('%s is refused, and what is meant is said', async (fault, hint) => {
+  ])('%s is rejected with a suggestion', async (fault, hint) => {
     expect(() => parseFaults(fault)).toThrow(hint);
     const { url } = await start(tapeOf({ answer }));
     const reply = await ask(url, asking('gemini', true, { headers: { [FAULT_HEADER]: fault } }));
@@ -315,8 +315,8 @@ describe('what goes wrong on request', () => {
   });
 });
 
-describe('as it was', () => {
-  test('in the reads of then', async () => {
+describe('recorded timing', () => {
+  test('with the recorded reads', async () => {
     const answer = streamOf('abc');
     const reads: [number, number][] = [
       [30, 10],
@@ -416,13 +416,13 @@ describe('as it was', () => {
     },
   );
 
-  test('nobody answered', async () => {
+  test('an exchange without a response', async () => {
     const { url } = await start(tapeOf({ end: 'unreachable' }));
     await expect(ask(url, asking('openai-chat', true))).rejects.toThrow('no answer');
   });
 });
 
-describe('tapes of strangers', () => {
+describe('tapes from others', () => {
   const write = (facts: unknown): string => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, '0001-x'));
@@ -459,12 +459,12 @@ describe('tapes of strangers', () => {
     await expect(readTape(folder)).rejects.toThrow('manifest.json');
   });
 
-  test('nothing at all', async () => {
+  test('an empty folder', async () => {
     await expect(readTape(temporaryFolder())).rejects.toThrow('contains no exchanges');
     await expect(readTape('/nowhere/at/all')).rejects.toThrow('no such tape');
   });
 
-  test('saved streams are a tape, too', async () => {
+  test('saved streams can be replayed', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'b.sse'), streamOf('b'));
     writeFileSync(join(folder, 'a.sse'), streamOf('a'));
@@ -479,7 +479,7 @@ describe('tapes of strangers', () => {
     ['a page of somebody else', { origin: 'https://evil.example' }],
     ['a name of somebody else', { host: 'evil.example' }],
     ['a name of the local network', { host: 'machine.local' }],
-  ])('%s is not answered', async (_, headers) => {
+  ])('%s is rejected', async (_, headers) => {
     const { url } = await start(tapeOf({ answer: streamOf('private') }));
     const client = await RawClient.open(url);
     const reply = await client.send(requestText('POST', '/v1/chat/completions', headers, '{}')).reply();

@@ -50,7 +50,7 @@ describe('to a rule', () => {
     return rule !== undefined && met.includes(rule) ? [{ id, rule, text }] : [];
   });
 
-  test('most dialects have occasion in the stream', () => {
+  test('most dialects apply to the stream', () => {
     expect(dialects.length).toBeGreaterThan(50);
   });
 
@@ -66,7 +66,7 @@ describe('to a rule', () => {
     expect(read.complete).toBe(first.complete);
   });
 
-  test('a megabyte becomes less than a kilobyte, in few tries', async () => {
+  test('a megabyte shrinks to less than a kilobyte in few attempts', async () => {
     const payloads = payloadsOf(2600).map((data) =>
       data.replace('"index":0,"id"', '"id"').replace('[{"index":0,"function"', '[{"function"'),
     );
@@ -77,7 +77,7 @@ describe('to a rule', () => {
     expect(shrunk.tries).toBeLessThan(1000);
   });
 
-  test('a stream that says everything twice shrinks when that need not agree', async () => {
+  test('a stream with repeated content shrinks if the copies may differ', async () => {
     const events = [
       { type: 'response.created', response: { id: 'r', model: 'm', status: 'in_progress', output: [] } },
       { type: 'response.output_item.added', output_index: 0, item: { type: 'message', id: 'i', role: 'assistant', content: [] } },
@@ -109,7 +109,7 @@ describe('to a rule', () => {
     expect(assemble(shrunk.text, undefined).diagnostics.map((met) => met.rule)).toContain(rule);
   });
 
-  test('when the time is over, what was reached is the result', async () => {
+  test('at the time limit, the best result is returned', async () => {
     const text = sse(payloadsOf(50)).replace('data: [DONE]\n\n', '');
     const { shows } = createTest('sse/missing-done', assemble(text, undefined), undefined);
     let clock = 0;
@@ -139,7 +139,7 @@ describe('bodies of all shapes', () => {
     expect(shrunk.text).toContain(smallest);
   });
 
-  test('JSON that must stay as it was written', async () => {
+  test('JSON formatting is preserved', async () => {
     const text = 'data: {"a": 1.0, "b": "c"}\n\ndata: {"d": "e", "f": 1}\n\n';
     const shows = (tried: string): boolean => tried.includes('"a": 1.0') && tried.includes('"f"');
     const shrunk = await shrink(text, { shows, ...instantly });
@@ -195,7 +195,7 @@ describe('case and report', () => {
     expect(made.id).toMatch(/^chat-tool-index-missing-[0-9a-f]{8}$/);
   });
 
-  test('a report cannot be broken out of', () => {
+  test('a report escapes its content', () => {
     const hostile = 'data: ```\r\n\n\n# Heading\n\n````\n\n';
     const made = buildCase(hostile, assemble(hostile, undefined), { command: 'x' });
     const facts = { bytesBefore: 1, bytesAfter: 1, tries: 1, isDone: true, version: '1', stream: 's.sse' };
