@@ -1,5 +1,5 @@
 /**
- * Sluice, hand-written code and other libraries, side by side: `node bench/run.js [--quick] [--only NAME] [--rounds N] [--json]`. With
+ * Sluice, hand-written code and other libraries, side by side: `node bench/run.js [--quick] [--only NAME] [--rounds N] [--json] [--readme]`. With
  * `--against DIR`: this build and that of another checkout, round by round. bench/README.md explains the figures.
  */
 import { spawn } from 'node:child_process';
@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { casesOf } from './cases.js';
+import { isReadmeCase, writeReadme } from './readme.js';
 import { compare, format, orderOf, summarize, summarizeRatio } from './statistics.js';
 
 const { values: options } = parseArgs({
@@ -17,6 +18,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     rounds: { type: 'string' },
     against: { type: 'string' },
+    readme: { type: 'boolean' },
   },
 });
 
@@ -49,16 +51,18 @@ for (const test of cases) {
 }
 if (options.json) console.log(JSON.stringify({ node: process.version, limitSeconds: LIMIT_SECONDS, rounds, results }));
 else printSummary();
+if (options.readme) writeReadme(results, rounds);
 
 function roundsOf() {
   const count = Number(options.rounds ?? (options.against ? 11 : 5));
-  if (Number.isInteger(count) && count > 0) return count;
-  console.error('--rounds: must be a positive integer');
+  if (Number.isInteger(count) && count >= (options.readme ? 5 : 1)) return count;
+  console.error(`--rounds: must be an integer of at least ${options.readme ? 5 : 1}`);
   process.exit(2);
 }
 
 function chosenCases() {
   const all = options.against ? casesOf(options).map(comparedCase) : casesOf(options);
+  if (options.readme) return all.filter(isReadmeCase);
   const found = all.filter(({ section, name }) => !options.only || `${section} ${name}`.includes(options.only));
   if (found.length > 0) return found;
   console.error(`no case has ${JSON.stringify(options.only)} in its name; there are:`);

@@ -9,12 +9,19 @@ function quantile(sorted, share) {
 
 /**
  * @param {readonly (number | undefined)[]} values One per round; undefined where nothing was measured.
- * @returns {{ median: number, q1: number, q3: number, rounds: number } | undefined}
+ * @returns {{ median: number, q1: number, q3: number, min: number, max: number, rounds: number } | undefined}
  */
 export function summarize(values) {
   const sorted = values.filter((value) => Number.isFinite(value)).toSorted((a, b) => a - b);
   if (sorted.length === 0) return undefined;
-  return { median: quantile(sorted, 0.5), q1: quantile(sorted, 0.25), q3: quantile(sorted, 0.75), rounds: sorted.length };
+  return {
+    median: quantile(sorted, 0.5),
+    q1: quantile(sorted, 0.25),
+    q3: quantile(sorted, 0.75),
+    min: sorted[0],
+    max: sorted[sorted.length - 1],
+    rounds: sorted.length,
+  };
 }
 
 /** The ratio of two subjects, round by round: a slow moment of the machine affects both sides of a round. `above`: rounds above 1. */
