@@ -149,6 +149,7 @@ describe.runIf(commands.length > 0)('sh run blocks exit as stated', () => {
 
   test.each(commands)('$place', ({ code, flags, files }) => {
     const work = mkdtempSync(join(folder, 'sh-'));
+    symlinkSync(join(root, 'examples'), join(work, 'examples'));
     for (const { name, text } of files) writeFileSync(join(work, name), text);
     const expected = Number(flags.find((flag) => flag.startsWith('exit='))?.slice('exit='.length) ?? 0);
     const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}`, NO_COLOR: '1' };

@@ -1,6 +1,6 @@
 /**
  * The code of the documentation. In Markdown, `ts` and `js` blocks are type-checked, `ts run` blocks are run as well, and
- * `sh run` blocks are executed. Before a block, an HTML comment may declare what it takes for granted:
+ * `sh run` blocks are executed beside a copy of `examples`. Before a block, an HTML comment may declare what it takes for granted:
  *
  *   <!-- prelude: declare const response: Response; -->      for the type checker; all lines up to the end of the comment
  *   <!-- file: recorded.sse                                  a file that a command reads

@@ -110,7 +110,9 @@ describe.each(others)('toy and $id', ({ codec }) => {
 
   test('a field that only the toy has is dropped with a note that points to it', () => {
     const { notes } = convertRequest({ ...REQUEST, colour: 'red' }, { from: toyCodec, to: codec });
-    expect(notes).toEqual([{ code: 'DROPPED', path: '/colour', feature: 'unknown.colour', message: 'field "colour" is specific to toy; dropped' }]);
+    expect(notes).toEqual([
+      { code: 'DROPPED', path: '/colour', feature: 'unknown.colour', message: 'field "colour" is specific to toy; dropped' },
+    ]);
   });
 
   test('responses in both directions', () => {
