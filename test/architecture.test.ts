@@ -33,6 +33,7 @@ const LAYERS = {
     'terminal',
     'http',
     'config',
+    'prices',
     'upstream',
     'observe',
     'doctor',

@@ -13,7 +13,7 @@ export function readModels(providers: ReadonlyMap<string, ConfiguredProvider>, w
   const patterns: Pattern[] = [];
   for (const name of Object.keys(world.source.options.models)) {
     const goals = reader.read(name);
-    const [prefix = '', suffix] = name.split('*');
+    const { prefix, suffix } = splitPattern(name);
     if (goals.length === 0) continue;
     if (suffix === undefined) names.set(name, goals);
     else patterns.push({ prefix, suffix, goals });
@@ -27,11 +27,23 @@ export interface ModelTable {
   readonly patterns: readonly Pattern[];
 }
 
-/** A name with one `*`. */
-interface Pattern {
+/** A name that may have one `*`: what is before it, and what is after it. */
+export interface WildcardName {
   readonly prefix: string;
+  /** Undefined without a `*`. */
+  readonly suffix: string | undefined;
+}
+
+/** A name with one `*`. */
+interface Pattern extends WildcardName {
   readonly suffix: string;
   readonly goals: readonly Goal[];
+}
+
+/** Splits a name at its `*`. */
+export function splitPattern(name: string): WildcardName {
+  const [prefix = '', suffix] = name.split('*');
+  return { prefix, suffix };
 }
 
 /** A model of a provider; for a pattern, `model` may contain the `*`. */
@@ -40,9 +52,13 @@ export interface Goal {
   readonly model: string;
 }
 
-/** Longer literal part first; for equal lengths, the longer prefix first. */
-const compareLiterals = (a: Pattern, b: Pattern): number =>
-  b.prefix.length + b.suffix.length - (a.prefix.length + a.suffix.length) || b.prefix.length - a.prefix.length;
+/** Names without a `*` first, then by the longer literal part; for equal lengths, the longer prefix first. */
+export const compareLiterals = (a: WildcardName, b: WildcardName): number =>
+  Number(b.suffix === undefined) - Number(a.suffix === undefined) ||
+  countLiterals(b) - countLiterals(a) ||
+  b.prefix.length - a.prefix.length;
+
+const countLiterals = ({ prefix, suffix = '' }: WildcardName): number => prefix.length + suffix.length;
 
 /** Resolves the entries of `models`, which may refer to each other, to models of providers. */
 class ModelReader {
@@ -169,8 +185,11 @@ export function matchPattern(patterns: readonly Pattern[], name: string): readon
   return undefined;
 }
 
-const matches = ({ prefix, suffix }: Pattern, name: string): boolean =>
-  name.length >= prefix.length + suffix.length && name.startsWith(prefix) && name.endsWith(suffix);
+/** Whether a name is the pattern's, or one that it stands for. */
+export const matches = ({ prefix, suffix }: WildcardName, name: string): boolean =>
+  suffix === undefined
+    ? name === prefix
+    : name.length >= prefix.length + suffix.length && name.startsWith(prefix) && name.endsWith(suffix);
 
 /**
  * Fills in the `*` of a target. A `*` that is a whole path segment stands for the whole segment of the name: with

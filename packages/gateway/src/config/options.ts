@@ -12,6 +12,10 @@ export interface Options {
   readonly providers: Readonly<Record<string, ProviderOptions | false>>;
   /** Names, or patterns with one `*`, and their targets in order of preference. */
   readonly models: Readonly<Record<string, readonly string[]>>;
+  /** `provider/model`, with at most one `*` in the model, and its price. */
+  readonly prices: Readonly<Record<string, PriceOptions>>;
+  /** The price of models without a known one. */
+  readonly default_price?: PriceOptions | undefined;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
@@ -38,6 +42,21 @@ export interface ProviderOptions {
   /** Overrides of `limits`. */
   readonly times?: Partial<ProviderLimits>;
 }
+
+/** Prices that can be configured, in US dollars per million tokens. */
+export const PRICE_FIELDS = [
+  'input',
+  'cached_input',
+  'cache_write',
+  'cache_write_1h',
+  'input_audio',
+  'output',
+  'reasoning',
+  'output_audio',
+] as const;
+
+/** A configured price: `free`, or decimal texts by field. */
+export type PriceOptions = 'free' | Readonly<{ input: string } & Partial<Record<(typeof PRICE_FIELDS)[number], string>>>;
 
 /** Endpoints that are passed on without conversion: none, those that the vendor documents, or every path. */
 export const PASSTHROUGH = ['off', 'known', 'all'] as const;

@@ -1,14 +1,14 @@
 /** Resolves options and environment to the state of a gateway, and model names to providers. */
 
 import type { ProtocolId } from '@sluice/core';
-import { suggest } from '@sluice/lab/text';
+import { didYouMean, suggest } from '@sluice/lab/text';
 import { isLoopback } from '../providers/base-url.ts';
 import { findFamily } from '../providers/families.ts';
-import { findRow, listVendorRows } from '../providers/lookup.ts';
+import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
-import type { Limits, LogLevel } from './options.ts';
+import type { Limits, LogLevel, PriceOptions } from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
@@ -20,6 +20,7 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
   const world: ResolveContext = { source, env, listen, problems: [...source.missing], warnings: [] };
   const providers = configureProviders(world);
   const table = readModels(providers, world);
+  checkPrices(providers, world);
   const keys = readClientKeys(world);
   checkExposure(keys, world, bound);
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
@@ -31,6 +32,8 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
     keys,
     limits: options.limits,
     log: options.log,
+    prices: options.prices,
+    default_price: options.default_price,
     providers,
     models: [...table.names.keys()],
     warnings: world.warnings,
@@ -56,6 +59,10 @@ export interface GatewayState {
   readonly keys: readonly Secret[];
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
+  /** Configured prices by `provider/model`. */
+  readonly prices: Readonly<Record<string, PriceOptions>>;
+  /** The price of models without a known one. */
+  readonly default_price: PriceOptions | undefined;
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   /** Model names of the file, for lists of models. */
   readonly models: readonly string[];
@@ -91,6 +98,16 @@ function readClientKeys({ source, env }: ResolveContext): readonly Secret[] {
     .map((key) => key.trim())
     .filter((key) => key !== '')
     .map((key) => new Secret(key));
+}
+
+/** A price for a provider that does not exist is a typo; for one without a key it is only not needed. */
+function checkPrices(providers: ReadonlyMap<string, ConfiguredProvider>, { source, warnings }: ResolveContext): void {
+  for (const name of Object.keys(source.options.prices)) {
+    const provider = name.slice(0, name.indexOf('/'));
+    if (providers.has(provider) || findRow(provider)) continue;
+    const guess = didYouMean(provider, [...providers.keys(), ...PROVIDER_IDS]);
+    warnings.push(source.problem(['prices', name], `there is no provider "${provider}"${guess}; the price is not used`, 'key'));
+  }
 }
 
 /** Checks the address of the file, which the next start uses, and the address bound now. */

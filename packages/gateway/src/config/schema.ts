@@ -11,7 +11,9 @@ import {
   LOG_LEVELS,
   type Options,
   PASSTHROUGH,
+  PRICE_FIELDS,
   PROVIDER_LIMITS,
+  type PriceOptions,
   type ProviderOptions,
   pickLimits,
 } from './options.ts';
@@ -328,6 +330,41 @@ const models = z
     'Model names for clients: a name or a pattern with one *, and the provider/model it maps to. A list is tried in order.',
   );
 
+const PRICE_ERROR = 'must be US dollars per million tokens, at most 1000000 and with at most six decimals: 0.075';
+
+const amount = z
+  .union([z.number(), z.string()], { error: PRICE_ERROR })
+  .transform(String)
+  .refine((text) => /^\d{1,7}(\.\d{1,6})?$/.test(text) && Number(text) <= 1_000_000, { error: PRICE_ERROR });
+
+const PRICE_TEXTS = {
+  input: 'Input tokens.',
+  cached_input: 'Input tokens that are read from a cache. Default: as input.',
+  cache_write: 'Input tokens that are written to a cache. Default: as input.',
+  cache_write_1h: 'The same, when they are kept for an hour. Default: as cache_write.',
+  input_audio: 'Audio in the input. Default: as input.',
+  output: 'Output tokens.',
+  reasoning: 'Reasoning, where it is not charged as output.',
+  output_audio: 'Audio in the output. Default: as output.',
+} as const satisfies Record<(typeof PRICE_FIELDS)[number], string>;
+
+const optionalPrices = Object.fromEntries(
+  PRICE_FIELDS.filter((name) => name !== 'input').map((name) => [name, amount.describe(PRICE_TEXTS[name]).exactOptional()]),
+);
+
+const price: z.ZodType<PriceOptions, unknown> = z.union(
+  [z.literal('free'), z.strictObject({ input: amount.describe(PRICE_TEXTS.input), ...optionalPrices })],
+  { error: 'must be a map of prices, or free' },
+);
+
+const prices = z
+  .record(
+    z.string().regex(/^[^*/]+\/[^*]*\*?[^*]*$/, { error: 'must be provider/model, with at most one * in the model' }),
+    price,
+  )
+  .prefault({})
+  .describe('Prices by provider/model, in US dollars per million tokens, instead of those that Sluice knows.');
+
 const listen = z
   .strictObject({
     host: z
@@ -360,6 +397,8 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   auth,
   providers,
   models,
+  prices,
+  default_price: price.describe('The price of models without a known one. Without it, their cost is unknown.').exactOptional(),
   limits,
   log,
   reset,
