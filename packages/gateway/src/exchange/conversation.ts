@@ -1,5 +1,6 @@
 import {
   type CanonicalError,
+  type CanonicalUsage,
   type ClientRequest,
   type Codec,
   createExchange,
@@ -9,6 +10,7 @@ import {
 } from '@sluice/core';
 import { CODECS, readRequestTarget } from '@sluice/core/engine';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
+import type { Cost } from '../prices/cost.ts';
 import type { Call } from '../upstream/dialer.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { ClientStream, encodeHeartbeat } from './client-stream.ts';
@@ -241,7 +243,14 @@ export class Conversation {
 
   #buildResult(status: number, error?: CanonicalError): Result {
     const usage = this.#exchange?.usage;
-    return { ...this.#progress(), status, ending: findEnding(error), error, usage, series: this.#finishSeries() };
+    const cost = usage && this.#findCost(usage);
+    return { ...this.#progress(), status, ending: findEnding(error), error, usage, cost, series: this.#finishSeries() };
+  }
+
+  #findCost(usage: CanonicalUsage): Cost | null {
+    if (!this.#candidate) return null;
+    const { provider, model } = this.#candidate;
+    return this.#request.directory.prices.cost(usage, provider.id, model, Date.now());
   }
 
   #progress(): Progress {

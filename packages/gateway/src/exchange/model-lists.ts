@@ -1,3 +1,4 @@
+import type { CanonicalModel } from '@sluice/core';
 import { CODECS, convertModels } from '@sluice/core/engine';
 import type { Clock } from '../http/clock.ts';
 import { collect, withoutBom } from '../upstream/body.ts';
@@ -13,30 +14,26 @@ export class ModelLists {
     this.#options = options;
   }
 
-  /**
-   * The models of a provider under the names that clients use: `groq/llama-3.3-70b`; `groq/*` when it returns no list.
-   */
-  async listNames(endpoint: ProviderEndpoint): Promise<readonly string[]> {
-    const { id } = endpoint.provider;
-    const names = (await this.#findNames(endpoint)) ?? ['*'];
-    return names.map((name) => `${id}/${name}`);
+  /** The models of a provider; one with the name `*` when it returns no list. */
+  async listModels(endpoint: ProviderEndpoint): Promise<readonly ListedModel[]> {
+    return (await this.#findModels(endpoint)) ?? [{ id: '*' }];
   }
 
-  #findNames(endpoint: ProviderEndpoint): CachedList['names'] {
+  #findModels(endpoint: ProviderEndpoint): CachedList['models'] {
     const { now } = this.#options.clock;
     const key = `${endpoint.provider.id} ${endpoint.origin}`;
     const known = this.#lists.get(key);
-    if (known && known.until > now()) return known.names;
-    const names = this.#fetchNames(endpoint);
-    const list: CachedList = { until: now() + CACHE_MS, names };
+    if (known && known.until > now()) return known.models;
+    const models = this.#fetchModels(endpoint);
+    const list: CachedList = { until: now() + CACHE_MS, models };
     this.#lists.set(key, list);
-    void names.then((found) => {
+    void models.then((found) => {
       if (!found) list.until = now() + FAILED_MS;
     });
-    return names;
+    return models;
   }
 
-  async #fetchNames(endpoint: ProviderEndpoint): CachedList['names'] {
+  async #fetchModels(endpoint: ProviderEndpoint): CachedList['models'] {
     const { protocol, id } = endpoint.provider;
     try {
       const { status, body } = await collect(this.#options.dialer, buildCall(endpoint), {
@@ -51,7 +48,7 @@ export class ModelLists {
         from: CODECS[protocol],
         to: CODECS['openai-chat'],
       });
-      return value.models.map((model) => model.id);
+      return value.models.map(pickLimits);
     } catch (error) {
       this.#options.onFailure(id, String(error instanceof Error ? error.message : error));
       return undefined;
@@ -67,9 +64,19 @@ export interface ModelListsOptions {
   onFailure: (provider: string, reason: string) => void;
 }
 
+/** A model as its provider lists it. */
+export type ListedModel = Pick<CanonicalModel, 'id' | 'max_input_tokens' | 'max_output_tokens'>;
+
+/** The rest of an entry can be long, and is not shown to clients. */
+const pickLimits = ({ id, max_input_tokens, max_output_tokens }: CanonicalModel): ListedModel => ({
+  id,
+  ...(max_input_tokens !== undefined && { max_input_tokens }),
+  ...(max_output_tokens !== undefined && { max_output_tokens }),
+});
+
 interface CachedList {
   until: number;
-  names: Promise<readonly string[] | undefined>;
+  models: Promise<readonly ListedModel[] | undefined>;
 }
 
 /** How long a list is used. */

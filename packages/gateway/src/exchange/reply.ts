@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
+import { type Cost, formatDollars } from '../prices/cost.ts';
 import type { Reply, Services } from './types.ts';
 
 /** Sends a whole response. */
@@ -31,6 +32,8 @@ export interface Progress {
   /** The protocol of the upstream that responded. */
   upstream?: ProtocolId | undefined;
   usage?: CanonicalUsage | undefined;
+  /** What the usage costs; null when the price is unknown. Undefined without usage. */
+  cost?: Cost | null | undefined;
   /** Targets that failed, with their error codes. */
   tried?: readonly string[] | undefined;
 }
@@ -70,13 +73,14 @@ const writeText = (body: unknown): string => (typeof body === 'string' ? body : 
 
 /** Response headers, with what an operator wants to know without reading the log. */
 export function buildExchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const { id, attempts, notes, provider, model, tried = [] } = progress;
+  const { id, attempts, notes, provider, model, cost, tried = [] } = progress;
   const headers: Record<string, string> = {};
   for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
   headers['x-sluice-request-id'] = id;
   if (provider !== undefined) headers['x-sluice-provider'] = formatHeader(provider);
   if (model !== undefined) headers['x-sluice-model'] = formatHeader(model);
   headers['x-sluice-attempts'] = String(attempts);
+  if (cost) headers['x-sluice-cost-usd'] = formatDollars(cost.micros);
   if (tried.length > 0) headers['x-sluice-tried'] = tried.map(formatHeader).join('; ').slice(0, 1024);
   headers['x-sluice-notes'] = String(notes.length);
   if (notes.length > 0) headers['x-sluice-notes-worst'] = findWorst(notes).toLowerCase();

@@ -14,6 +14,7 @@ import type { Limits, Passthrough, ProviderLimits } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { ExchangeLabels, Metrics } from '../observe/metrics.ts';
+import type { PriceTable } from '../prices/table.ts';
 import type { Breakers, Pause } from '../upstream/breaker.ts';
 import {
   type Call,
@@ -72,6 +73,7 @@ export interface Directory {
   /** Providers whose models are not configured; their lists are requested. */
   readonly unlisted: readonly ProviderEndpoint[];
   readonly gatekeeper: Gatekeeper;
+  readonly prices: PriceTable;
   /** Hosts that are redacted for clients. */
   readonly privateHosts: readonly string[];
 }

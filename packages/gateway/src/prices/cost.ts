@@ -21,11 +21,21 @@ export type CostFlag =
   | 'web_search_unpriced';
 
 /** The cost of usage by rates. */
-export interface UsageCost {
+interface UsageCost {
   /** Whole millionths of a dollar, rounded once, half up. */
   readonly micros: number;
   readonly parts: Readonly<Partial<Record<Bucket, CostPart>>>;
   readonly flags: readonly CostFlag[];
+}
+
+/** Where a price comes from; `free`: the provider charges nothing, by a rule. */
+export type CostSource = 'configuration' | 'free' | 'snapshot' | 'default_price';
+
+/** The cost of a response, and the prices it was computed with. */
+export interface Cost extends UsageCost {
+  readonly source: CostSource;
+  /** The version of the price table. */
+  readonly version: string;
 }
 
 /** No response has more; larger counts are errors. Keeps every product within the safe integers. */

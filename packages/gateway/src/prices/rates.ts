@@ -123,8 +123,15 @@ export function parsePrice(text: string): bigint | undefined {
 const PRICE = /^(\d{1,7})(?:\.(\d{1,6}))?$/;
 
 /** A rate as dollars per million tokens, or per thousand requests: `0.075`. */
-export function formatRate(picos: bigint, bucket: Bucket): string {
-  const micros = String(picos / PICOS[BUCKETS[bucket].unit]).padStart(PRICE_DECIMALS + 1, '0');
-  const decimals = micros.slice(-PRICE_DECIMALS).replace(/0+$/, '');
-  return micros.slice(0, -PRICE_DECIMALS) + (decimals === '' ? '' : `.${decimals}`);
+export const formatRate = (picos: bigint, bucket: Bucket): string =>
+  formatDecimal(picos / PICOS[BUCKETS[bucket].unit], PRICE_DECIMALS);
+
+/** A rate as dollars per token or request: `0.00000125`. */
+export const formatDollarsPerUnit = (picos: bigint): string => formatDecimal(picos, 12);
+
+/** A whole number of the last decimal place, without trailing zeros. */
+function formatDecimal(value: bigint, places: number): string {
+  const digits = String(value).padStart(places + 1, '0');
+  const decimals = digits.slice(-places).replace(/0+$/, '');
+  return digits.slice(0, -places) + (decimals === '' ? '' : `.${decimals}`);
 }

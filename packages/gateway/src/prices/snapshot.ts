@@ -5,20 +5,32 @@
 
 import { readFileSync } from 'node:fs';
 
-/** Reads the snapshot on the first call. Throws when the installation lacks the file. */
+/** The snapshot, which the first call reads. Without the file, it has no providers and `problem` says why. */
 export function loadSnapshot(): Snapshot {
-  // The file is generated and held by a test, so its form is not checked again. `src` and `dist` have the same depth.
-  snapshot ??= JSON.parse(readFileSync(new URL('../../prices.json', import.meta.url), 'utf8')) as Snapshot;
+  snapshot ??= readSnapshot(FILE);
   return snapshot;
 }
 
 let snapshot: Snapshot | undefined;
 
+/** `src` and `dist` have the same depth. */
+const FILE = new URL('../../prices.json', import.meta.url);
+
+/** Reads a snapshot. An incomplete installation must not fail requests, so this does not throw. */
+export function readSnapshot(file: URL): Snapshot {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Snapshot; // generated, and held by a test
+  } catch (error) {
+    return { version: 'missing', providers: {}, problem: String(error) };
+  }
+}
+
 /** The content of `prices.json`. */
 export interface Snapshot {
-  readonly source: string;
+  /** The version of the package. */
   readonly version: string;
   readonly providers: Readonly<Record<string, SnapshotProvider>>;
+  readonly problem?: string;
 }
 
 interface SnapshotProvider {

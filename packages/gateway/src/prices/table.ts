@@ -1,11 +1,12 @@
 /** The price table of a configuration: which rates apply to a model of a provider, and what its usage costs. */
 
 import { createHash } from 'node:crypto';
-import { BoundedCache, type CanonicalUsage } from '@sluice/core';
+import { BoundedCache } from '@sluice/core/internal';
+import type { CanonicalUsage } from '@sluice/core';
 import { compareLiterals, matches, splitPattern, type WildcardName } from '../config/models.ts';
 import { PRICE_FIELDS, type PriceOptions } from '../config/options.ts';
 import type { GatewayState } from '../config/resolve.ts';
-import { computeCost, type UsageCost } from './cost.ts';
+import { type Cost, type CostSource, computeCost } from './cost.ts';
 import { type Bucket, buildRates, chooseRates, type Period, parsePrice, type Rate, type Rates, readPeriod } from './rates.ts';
 import { findSnapshotModel, loadSnapshot, type SnapshotModel } from './snapshot.ts';
 import { findPriceSource } from './sources.ts';
@@ -50,7 +51,7 @@ export class PriceTable {
   cost(usage: CanonicalUsage, provider: string, model: string, at: number): Cost | null {
     const price = this.find(provider, model);
     const rates = chooseRates(price.periods, at);
-    const cost = rates && computeCost(usage, rates);
+    const cost = rates && price.source !== 'unknown' && computeCost(usage, rates);
     return cost ? { ...cost, source: price.source, version: this.version } : null;
   }
 
@@ -88,17 +89,9 @@ export class PriceTable {
   }
 }
 
-/** The cost of a response, and the prices it was computed with. */
-export interface Cost extends UsageCost {
-  readonly source: ModelPrice['source'];
-  /** The version of the price table. */
-  readonly version: string;
-}
-
 /** What is known about a model. */
 export interface ModelPrice {
-  /** Where the price comes from; `free`: the provider charges nothing, by a rule. */
-  readonly source: 'configuration' | 'free' | 'snapshot' | 'default_price' | 'unknown';
+  readonly source: CostSource | 'unknown';
   /** Empty when the price is unknown. */
   readonly periods: readonly Period[];
   /** The id of the model in the snapshot, which may have other names for it. */

@@ -6,6 +6,7 @@ import { explainUnknownModel, type GatewayState, type ModelTarget } from '../con
 import { sharesEndpoints } from '../exchange/known-endpoints.ts';
 import { Gatekeeper } from '../exchange/load.ts';
 import type { Candidate, Directory, ProviderEndpoint } from '../exchange/types.ts';
+import { createPriceTable } from '../prices/table.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { Transport } from '../upstream/dialer.ts';
@@ -48,6 +49,7 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
         .map(createEndpoint);
     },
     ...listClientModels(state, createEndpoint),
+    prices: createPriceTable(state),
     gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),
     whyUnknown: (model) => explainUnknownModel(model, state),
     privateHosts: listPrivateHosts(state),

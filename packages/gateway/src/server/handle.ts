@@ -165,7 +165,7 @@ function countResult({ route }: Incoming, result: Result, seconds: number, metri
 }
 
 function buildLogFields({ id, request, route }: Incoming, result: Result, seconds: number): object {
-  const { status, ending, error, provider, requested, model, upstream, attempts, notes, tried = [], usage } = result;
+  const { status, ending, error, provider, requested, model, upstream, attempts, notes, tried = [], usage, cost } = result;
   return {
     request_id: id,
     method: request.method,
@@ -178,6 +178,7 @@ function buildLogFields({ id, request, route }: Incoming, result: Result, second
     ...(tried.length > 0 && { tried }),
     ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(buildChange) }),
     ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
+    ...(cost && { cost_usd: cost.micros / 1e6, price_version: cost.version }),
     ...(error && { error: error.code, reason: error.message }),
     ms: Math.round(seconds * 1000),
   };

@@ -1,19 +1,32 @@
-import { type Codec, CodecError } from '@sluice/core';
-import { checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core/engine';
-import type { Directory, Services } from '../exchange/types.ts';
+/** The models that clients can list, with their limits and prices. */
+
+import { type CanonicalModel, type Codec, CodecError } from '@sluice/core';
+import { CODECS, checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core/engine';
+import type { ListedModel } from '../exchange/model-lists.ts';
+import type { Candidate, Directory, Services } from '../exchange/types.ts';
+import { type Bucket, chooseRates, formatDollarsPerUnit, type Rates } from '../prices/rates.ts';
+import type { ModelPrice } from '../prices/table.ts';
 
 /** The list of models, in the client's protocol. */
 export async function listModels(client: Codec, directory: Directory, { modelLists }: Services): Promise<unknown> {
-  const fetched = await Promise.all(directory.unlisted.map((endpoint) => modelLists.listNames(endpoint)));
-  const names = [...directory.models, ...fetched.flat()];
-  return encodeModels({ models: names.map(buildModel), has_more: false }, { to: client });
+  const { prices, unlisted } = directory;
+  const named = directory.models.map((id) => describeTarget(id, directory, directory.resolve(id, client.id)[0]));
+  const listed = await Promise.all(
+    unlisted.map(async (endpoint) => {
+      const provider = endpoint.provider.id;
+      const models = await modelLists.listModels(endpoint);
+      return models.map((model) => buildModel(`${provider}/${model.id}`, prices.find(provider, model.id), model));
+    }),
+  );
+  return encodeModels({ models: [...named, ...listed.flat()], has_more: false }, { to: client });
 }
 
 /** One model, in the client's protocol. Throws when no provider serves it. */
 export function describeModel({ client, path }: Route, directory: Directory): unknown {
   const id = readId(path);
   checkModelName(id);
-  if (directory.resolve(id, client.id).length > 0) return encodeModelInfo(buildModel(id), { to: client });
+  const [first] = directory.resolve(id, client.id);
+  if (first) return encodeModelInfo(describeTarget(id, directory, first), { to: client });
   throw new CodecError({
     code: 'NOT_FOUND',
     message: directory.whyUnknown(id),
@@ -22,7 +35,60 @@ export function describeModel({ client, path }: Route, directory: Directory): un
   });
 }
 
-const buildModel = (id: string) => ({ id, owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice' });
+/** A name of the configuration has the facts of the model that is tried first. */
+function describeTarget(id: string, { prices }: Directory, target: Candidate | undefined): CanonicalModel {
+  if (!target) return buildModel(id);
+  const output = findOutputLimit(target);
+  return buildModel(id, prices.find(target.provider.id, target.model), {
+    ...(output !== undefined && { max_output_tokens: output }),
+  });
+}
+
+/** The default of a profile is a guess for unknown models, so it is not shown. */
+function findOutputLimit({ provider, profile }: Candidate): number | undefined {
+  const preset = CODECS[provider.protocol].profileFor('', '').max_output_tokens;
+  return profile.max_output_tokens === preset ? undefined : profile.max_output_tokens;
+}
+
+/** Limits that the provider states take precedence over those of the price snapshot. */
+function buildModel(id: string, price?: ModelPrice, limits: Partial<ListedModel> = {}): CanonicalModel {
+  const { max_input_tokens: input = price?.contextWindow, max_output_tokens: output } = limits;
+  const rates = price && chooseRates(price.periods, Date.now());
+  const pricing = rates && { pricing: buildPricing(rates) };
+  return {
+    id,
+    owned_by: id.includes('/') ? id.slice(0, id.indexOf('/')) : 'sluice',
+    ...(input !== undefined && { max_input_tokens: input }),
+    ...(output !== undefined && { max_output_tokens: output }),
+    // Gemini's list has no place for prices: its clients may be generated from a schema and reject unknown fields.
+    extensions: {
+      'openai-chat': { ...pricing },
+      // Most clients of OpenAI's list read `context_length`; the codec writes `context_window`.
+      'openai-responses': { ...pricing, ...(input !== undefined && { context_length: input }) },
+      'anthropic-messages': { ...pricing },
+    },
+  };
+}
+
+/** Prices in the form of OpenRouter, which many clients read: US dollars per token, request or search. */
+function buildPricing(rates: Rates): Record<string, string> {
+  const entries = Object.entries(PRICING_FIELDS).flatMap(([field, bucket]) => {
+    const rate = rates[bucket];
+    return rate ? [[field, formatDollarsPerUnit(rate.base)]] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+const PRICING_FIELDS = {
+  prompt: 'input',
+  completion: 'output',
+  input_cache_read: 'cache_read',
+  input_cache_write: 'cache_write',
+  internal_reasoning: 'reasoning',
+  audio: 'input_audio',
+  request: 'request',
+  web_search: 'web_search',
+} as const satisfies Record<string, Bucket>;
 
 function readId(path: string): string {
   const [plain = ''] = path.split('?', 1);

@@ -13,6 +13,7 @@ import { type Clock, REAL_CLOCK } from '../http/clock.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
+import { loadSnapshot } from '../prices/snapshot.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
@@ -52,6 +53,7 @@ export async function run({ config, folder, env, listen, log: level, formatLog, 
     const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
     checkBound(address, live?.config.current ?? first);
     live?.config.setBoundAddress(address);
+    setImmediate(() => warmPrices(log));
     const reload = async (): Promise<void> => {
       await live?.config.reload().catch((error: unknown) => log.error({ error: String(error) }, 'reload failed'));
     };
@@ -61,6 +63,12 @@ export async function run({ config, folder, env, listen, log: level, formatLog, 
     await close(0);
     throw error;
   }
+}
+
+/** Reads the price snapshot before the first response needs it, and after clients can connect. */
+function warmPrices(log: Logger): void {
+  const { problem } = loadSnapshot();
+  if (problem !== undefined) log.error({ reason: problem }, 'the price snapshot cannot be read; costs are unknown');
 }
 
 /** What a gateway is started with. */

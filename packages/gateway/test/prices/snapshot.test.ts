@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { buildPriceFile } from '../../../../scripts/write-prices.js';
 import { computeCost } from '../../src/prices/cost.ts';
 import { chooseRates, readPeriod } from '../../src/prices/rates.ts';
-import { findSnapshotModel, loadSnapshot } from '../../src/prices/snapshot.ts';
+import { findSnapshotModel, loadSnapshot, readSnapshot } from '../../src/prices/snapshot.ts';
 import { findPriceSource, PRICED_VENDORS } from '../../src/prices/sources.ts';
 import { findProfileId, PROVIDER_IDS } from '../../src/providers/lookup.ts';
 
@@ -14,6 +14,12 @@ describe('prices.json', () => {
   // After an update of the package: npm run prices
   test('is what the package gives', async () => {
     expect(readFileSync(new URL('../../prices.json', import.meta.url), 'utf8')).toBe(await buildPriceFile());
+  });
+
+  test('a missing file gives a snapshot without prices, and says why', () => {
+    const { version, providers, problem } = readSnapshot(new URL('no-such.json', import.meta.url));
+    expect([version, providers]).toEqual(['missing', {}]);
+    expect(problem).toContain('ENOENT');
   });
 
   test('has every provider of the package', () => {

@@ -155,7 +155,7 @@ describe('mistakes in prices', () => {
 
   test('a price may be a reference', () => {
     const table = createPriceTable(
-      stateWith('prices: { openai/x: { input: "${PRICE}", output: 1 } }', { ...KEYS, PRICE: '2.5' }),
+      stateWith(`prices: { openai/x: { input: "\${PRICE}", output: 1 } }`, { ...KEYS, PRICE: '2.5' }),
     );
     expect(dollars(table, 'openai', 'x')).toBe(3.5);
   });
