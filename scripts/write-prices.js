@@ -30,10 +30,8 @@ export async function buildPriceFile() {
   const license = readFileSync(join(folder, 'LICENSE'), 'utf8');
   // Without an update this is the data of the package.
   const providers = (await waitForUpdate()).map(
-    ({ id, fallback_model_providers: fallbacks = [], models }) =>
-      `    ${JSON.stringify(id)}: {\n      "fallbacks": ${JSON.stringify(fallbacks)},\n      "models": [\n${models
-        .map((model) => `        ${JSON.stringify(buildModel(model))}`)
-        .join(',\n')}\n      ]\n    }`,
+    ({ id, models }) =>
+      `    ${JSON.stringify(id)}: [\n${models.map((model) => `      ${JSON.stringify(buildModel(model))}`).join(',\n')}\n    ]`,
   );
   return `{
   "source": "@pydantic/genai-prices",

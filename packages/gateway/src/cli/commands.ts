@@ -160,6 +160,25 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     ],
     load: () => import('./commands/config.ts'),
   }),
+  prices: defineCommand({
+    summary: 'Show what models cost',
+    usage: ['prices [MODEL] [--provider P] [--config FILE] [--json]'],
+    about:
+      'Shows prices in US dollars per million tokens: of MODEL at every provider that is known to have it, of provider/MODEL, or of a name in your configuration. Without MODEL, lists the providers. Prices come from a snapshot of genai-prices and from the sections "prices" and "default_price" of the configuration. They are estimates; what is not known is shown as unknown. The exit code is 1 when no price is known.',
+    options: {
+      provider: { type: 'string', value: 'P', summary: 'only this provider; without MODEL, all its models' },
+      config: { ...CONFIG_OPTION, summary: 'configuration with your prices and names; by default sluice.yaml in this folder' },
+      json: { type: 'boolean', summary: 'print one JSON object on stdout' },
+    },
+    words: 'nothing',
+    examples: [
+      { line: 'sluice prices gpt-5', what: 'One model, wherever it is offered' },
+      { line: 'sluice prices groq/llama-3.3-70b-versatile', what: 'One model at one provider' },
+      { line: 'sluice prices --provider anthropic', what: 'All models of a provider' },
+      { line: 'sluice prices claude-sonnet-4-5 --json', what: 'For a program' },
+    ],
+    load: () => import('./commands/prices.ts'),
+  }),
   assemble: defineCommand({
     summary: 'Assemble a recorded stream into the complete message and list protocol violations',
     usage: ['assemble [--protocol P] [--json] [--split-think] FILE…'],

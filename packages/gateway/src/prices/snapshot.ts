@@ -29,14 +29,9 @@ export function readSnapshot(file: URL): Snapshot {
 export interface Snapshot {
   /** The version of the package. */
   readonly version: string;
-  readonly providers: Readonly<Record<string, SnapshotProvider>>;
+  /** The models of each provider. The first whose name matches counts. */
+  readonly providers: Readonly<Record<string, readonly SnapshotModel[]>>;
   readonly problem?: string;
-}
-
-interface SnapshotProvider {
-  /** Providers whose models it offers for the same price. */
-  readonly fallbacks: readonly string[];
-  readonly models: readonly SnapshotModel[];
 }
 
 /** One model of the snapshot. */
@@ -75,27 +70,23 @@ type Match =
 /** Longer names are not looked up: no vendor has them, and clients choose names. */
 const MAX_NAME_CHARS = 256;
 
-/** The model of a snapshot provider with this name, by the rules of the package. */
-export function findSnapshotModel({ providers }: Snapshot, provider: string, name: string): SnapshotModel | undefined {
-  if (name.length > MAX_NAME_CHARS || !Object.hasOwn(providers, provider)) return undefined;
+/** The model with this name at the first of these snapshot providers that has it, by the rules of the package. */
+export function findSnapshotModel(snapshot: Snapshot, providers: readonly string[], name: string): SnapshotModel | undefined {
+  if (name.length > MAX_NAME_CHARS) return undefined;
+  const models = providers.flatMap((provider) => listSnapshotModels(snapshot, provider));
   const lower = name.toLowerCase().trim();
   const dated = lower.replace(COMPACT_DATE, '-$1-$2-$3');
-  return findByName(providers, provider, lower) ?? (dated === lower ? undefined : findByName(providers, provider, dated));
+  return findByName(models, lower) ?? (dated === lower ? undefined : findByName(models, dated));
 }
+
+const listSnapshotModels = ({ providers }: Snapshot, id: string): readonly SnapshotModel[] =>
+  Object.hasOwn(providers, id) ? (providers[id] ?? []) : [];
 
 /** A date at the end of a version: some providers write gpt-5-20250807 for gpt-5-2025-08-07. */
 const COMPACT_DATE = /-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g;
 
-function findByName(providers: Snapshot['providers'], id: string, name: string): SnapshotModel | undefined {
-  const provider = providers[id];
-  if (!provider) return undefined;
-  for (const model of provider.models) if (matches(model.match, name)) return model;
-  for (const fallback of provider.fallbacks) {
-    const model = providers[fallback]?.models.find(({ match }) => matches(match, name));
-    if (model) return model;
-  }
-  return undefined;
-}
+const findByName = (models: readonly SnapshotModel[], name: string): SnapshotModel | undefined =>
+  models.find(({ match }) => matches(match, name));
 
 function matches(match: Match, name: string): boolean {
   if ('or' in match) return match.or.some((part) => matches(part, name));
@@ -105,4 +96,19 @@ function matches(match: Match, name: string): boolean {
   if ('ends_with' in match) return name.endsWith(match.ends_with);
   if ('contains' in match) return name.includes(match.contains);
   return new RegExp(match.regex).test(name);
+}
+
+/** A name of each model of these snapshot providers. Ids are names, except where a provider adds a path. */
+export function listSnapshotNames(snapshot: Snapshot, providers: readonly string[]): readonly string[] {
+  return providers
+    .flatMap((provider) => listSnapshotModels(snapshot, provider))
+    .map((model) =>
+      findSnapshotModel(snapshot, providers, model.id) === model ? model.id : (findText(model.match) ?? model.id),
+    );
+}
+
+function findText(match: Match): string | undefined {
+  if ('equals' in match) return match.equals;
+  if ('or' in match) return match.or.map(findText).find((text) => text !== undefined);
+  return undefined;
 }

@@ -4,8 +4,11 @@ import type { ProviderId } from '../providers/table.ts';
 
 /** Where the prices of a provider come from. */
 export type PriceSource =
-  /** The snapshot lists its models, under this id. A model whose name ends with `freeSuffix` costs nothing. */
-  | { readonly is: 'listed'; readonly under: string; readonly freeSuffix?: string }
+  /**
+   * The snapshot lists its models under these ids; the first that has a model counts. `names`: those that it serves,
+   * where the snapshot also lists others. A model whose name ends with `freeSuffix` costs nothing.
+   */
+  | { readonly is: 'listed'; readonly under: readonly string[]; readonly names?: RegExp; readonly freeSuffix?: string }
   /** The model name ends with the vendor that serves it; without one, the router chooses and the price is unknown. */
   | { readonly is: 'routed'; readonly suffixes: Readonly<Record<string, string>> }
   /** Nothing is charged per token. */
@@ -22,12 +25,13 @@ const NOT_IN_SNAPSHOT: PriceSource = { is: 'unlisted', why: 'the snapshot does n
  * and that the snapshot has each id.
  */
 const PRICE_SOURCES = {
-  openai: { is: 'listed', under: 'openai' },
-  anthropic: { is: 'listed', under: 'anthropic' },
-  google: { is: 'listed', under: 'google' },
-  // A deployment has a price when it is named like its model.
-  azure: { is: 'listed', under: 'azure' },
-  openrouter: { is: 'listed', under: 'openrouter', freeSuffix: ':free' },
+  openai: { is: 'listed', under: ['openai'] },
+  anthropic: { is: 'listed', under: ['anthropic'] },
+  // The snapshot also lists what Vertex AI serves.
+  google: { is: 'listed', under: ['google'], names: /^gem(ini|ma)/i },
+  // OpenAI's models cost the same there. A deployment has a price when it is named like its model.
+  azure: { is: 'listed', under: ['azure', 'openai'] },
+  openrouter: { is: 'listed', under: ['openrouter'], freeSuffix: ':free' },
   'vercel-gateway': NOT_IN_SNAPSHOT,
   huggingface: {
     is: 'routed',
@@ -46,20 +50,20 @@ const PRICE_SOURCES = {
     },
   },
   'github-models': NOT_IN_SNAPSHOT,
-  groq: { is: 'listed', under: 'groq' },
-  deepseek: { is: 'listed', under: 'deepseek' },
-  mistral: { is: 'listed', under: 'mistral' },
-  xai: { is: 'listed', under: 'x-ai' },
-  together: { is: 'listed', under: 'together' },
-  fireworks: { is: 'listed', under: 'fireworks' },
-  cerebras: { is: 'listed', under: 'cerebras' },
-  moonshot: { is: 'listed', under: 'moonshotai' },
-  zai: { is: 'listed', under: 'zai' },
+  groq: { is: 'listed', under: ['groq'] },
+  deepseek: { is: 'listed', under: ['deepseek'] },
+  mistral: { is: 'listed', under: ['mistral'] },
+  xai: { is: 'listed', under: ['x-ai'] },
+  together: { is: 'listed', under: ['together'] },
+  fireworks: { is: 'listed', under: ['fireworks'] },
+  cerebras: { is: 'listed', under: ['cerebras'] },
+  moonshot: { is: 'listed', under: ['moonshotai'] },
+  zai: { is: 'listed', under: ['zai'] },
   'zai-coder': { is: 'unlisted', why: 'a subscription, without prices per token' },
-  minimax: { is: 'listed', under: 'minimax' },
+  minimax: { is: 'listed', under: ['minimax'] },
   alibaba: NOT_IN_SNAPSHOT,
   deepinfra: NOT_IN_SNAPSHOT,
-  perplexity: { is: 'listed', under: 'perplexity' },
+  perplexity: { is: 'listed', under: ['perplexity'] },
   nvidia: NOT_IN_SNAPSHOT,
   sambanova: NOT_IN_SNAPSHOT,
   'ollama-cloud': { is: 'unlisted', why: 'a subscription, without prices per token' },

@@ -6,6 +6,7 @@ import type { CanonicalUsage } from '@sluice/core';
 import { compareLiterals, matches, splitPattern, type WildcardName } from '../config/models.ts';
 import { PRICE_FIELDS, type PriceOptions } from '../config/options.ts';
 import type { GatewayState } from '../config/resolve.ts';
+import { findProfileId } from '../providers/lookup.ts';
 import { type Cost, type CostSource, computeCost } from './cost.ts';
 import { type Bucket, buildRates, chooseRates, type Period, parsePrice, type Rate, type Rates, readPeriod } from './rates.ts';
 import { findSnapshotModel, loadSnapshot, type SnapshotModel } from './snapshot.ts';
@@ -13,7 +14,7 @@ import { findPriceSource } from './sources.ts';
 
 /** Builds the price table of a configuration. Reads no file: the snapshot is loaded by the first lookup. */
 export const createPriceTable = ({ prices, default_price, providers }: PricedState): PriceTable =>
-  new PriceTable({ prices, default_price, vendorOf: (id) => providers.get(id)?.profileId ?? id });
+  new PriceTable({ prices, default_price, vendorOf: (id) => providers.get(id)?.profileId ?? findProfileId(id) });
 
 /** The parts of a configuration that prices depend on. */
 type PricedState = Pick<GatewayState, 'prices' | 'default_price'> & {
@@ -125,12 +126,13 @@ function isFree(vendor: string, model: string): boolean {
 /** The model in the snapshot. A model is only looked up at the provider that serves it, never at another vendor. */
 function findListed(vendor: string, model: string): SnapshotModel | undefined {
   const source = findPriceSource(vendor);
-  if (source?.is === 'listed') return findSnapshotModel(loadSnapshot(), source.under, model);
+  if (source?.is === 'listed')
+    return source.names?.test(model) === false ? undefined : findSnapshotModel(loadSnapshot(), source.under, model);
   if (source?.is !== 'routed') return undefined;
   const colon = model.lastIndexOf(':');
   const suffix = model.slice(colon + 1);
   const under = colon >= 0 && Object.hasOwn(source.suffixes, suffix) ? source.suffixes[suffix] : undefined;
-  return under === undefined ? undefined : findSnapshotModel(loadSnapshot(), under, model.slice(0, colon));
+  return under === undefined ? undefined : findSnapshotModel(loadSnapshot(), [under], model.slice(0, colon));
 }
 
 /** Reads a price of the configuration, which was checked by the schema. */
