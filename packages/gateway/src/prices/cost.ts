@@ -1,6 +1,6 @@
 /** What a response costs: its usage times the rates of its model, in whole millionths of a dollar. */
 
-import type { CanonicalUsage } from '@sluice/core';
+import type { CanonicalUsage, UsageDetails } from '@sluice/core';
 import { BUCKET_NAMES, type Bucket, chooseTier, findRate, type Rates } from './rates.ts';
 
 /** What was charged for one bucket. */
@@ -38,117 +38,144 @@ export interface Cost extends UsageCost {
   readonly version: string;
 }
 
-/** No response has more; larger counts are errors. Keeps every product within the safe integers. */
+/** No response has more tokens; larger counts are errors. With the largest price, every sum stays a safe integer. */
 export const MAX_TOKENS = 1e9;
 
 /** Computes the cost of usage; undefined when something was used whose rate is unknown. Never throws. */
 export function computeCost(usage: CanonicalUsage, rates: Rates): UsageCost | undefined {
-  const flags = new Set<CostFlag>();
-  if (usage.uncertain) flags.add('usage_uncertain');
-  const { counts, inputTokens } = splitUsage(usage, () => flags.add('usage_clamped'));
-  if (counts.web_search > 0 && !rates.web_search) {
-    flags.add('web_search_unpriced');
-    counts.web_search = 0;
-  }
+  const split = new UsageSplit(usage);
+  const { counts, inputTokens } = split;
+  const isUnpriced = counts.web_search > 0 && !rates.web_search;
+  if (isUnpriced) counts.web_search = 0;
   if (!rates.request) counts.request = 0;
+  const sum = new ExactSum();
   const parts: Partial<Record<Bucket, CostPart>> = {};
-  let picos = 0n;
   let micros = 0;
   for (const bucket of BUCKET_NAMES) {
     const count = counts[bucket];
     if (count === 0) continue;
     const rate = findRate(rates, bucket);
     if (!rate) return undefined;
-    picos += BigInt(count) * chooseTier(rate, inputTokens);
+    sum.add(count, chooseTier(rate, inputTokens));
     // Each part is the growth of the rounded sum, so that the parts add up.
-    const sum = roundToMicros(picos);
-    parts[bucket] = { count, micros: sum - micros };
-    micros = sum;
+    const rounded = sum.round();
+    parts[bucket] = { count, micros: rounded - micros };
+    micros = rounded;
   }
-  return { micros, parts, flags: [...flags] };
+  return { micros, parts, flags: listFlags(split.isClamped, usage.uncertain === true, isUnpriced) };
 }
 
-const PICOS_PER_MICRO = 1_000_000n;
+const NO_FLAGS: readonly CostFlag[] = [];
 
-/** Rounds half up. */
-const roundToMicros = (picos: bigint): number => Number((picos + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO);
+function listFlags(isClamped: boolean, isUncertain: boolean, isUnpriced: boolean): readonly CostFlag[] {
+  if (!isClamped && !isUncertain && !isUnpriced) return NO_FLAGS;
+  const flags: CostFlag[] = [];
+  if (isClamped) flags.push('usage_clamped');
+  if (isUncertain) flags.push('usage_uncertain');
+  if (isUnpriced) flags.push('web_search_unpriced');
+  return flags;
+}
 
-type Counts = Record<Bucket, number>;
+const PICOS_PER_MICRO = 1_000_000;
 
 /**
- * Splits usage into counts that do not overlap. `input_tokens` includes cached tokens and media, `output_tokens`
- * includes reasoning. Media in the cache are counted as cached.
+ * Adds products of counts and rates without rounding. Whole millionths and the trillionths below them are added
+ * separately, so that both stay safe integers; BigInt takes ten times as long.
  */
-function splitUsage(usage: CanonicalUsage, onClamp: () => void): { counts: Counts; inputTokens: number } {
-  const { details = {} } = usage;
-  const read = (value: number | undefined): number => readCount(value, onClamp);
-  const inputTokens = read(usage.input_tokens);
-  const outputTokens = read(usage.output_tokens);
-  const input = new Remainder(inputTokens, onClamp);
-  const output = new Remainder(outputTokens, onClamp);
-  const written = input.take(read(usage.cache_creation_tokens ?? sum(details.cache_creation_5m, details.cache_creation_1h)));
-  const cache_read = input.take(read(usage.cache_read_tokens));
-  // Only the hour is priced differently; tokens of unknown duration are those of five minutes.
-  const cache_write_1h = new Remainder(written, onClamp).take(read(details.cache_creation_1h));
-  const reasoning = output.take(read(usage.reasoning_tokens));
-  return {
-    inputTokens,
-    counts: {
+class ExactSum {
+  #micros = 0;
+  #picos = 0;
+
+  add(count: number, rate: number): void {
+    const below = rate % PICOS_PER_MICRO;
+    this.#micros += count * ((rate - below) / PICOS_PER_MICRO);
+    this.#picos += count * below;
+  }
+
+  /** Millionths of a dollar, rounded half up. */
+  round(): number {
+    const picos = this.#picos + PICOS_PER_MICRO / 2;
+    return this.#micros + (picos - (picos % PICOS_PER_MICRO)) / PICOS_PER_MICRO;
+  }
+}
+
+/**
+ * Usage as counts that do not overlap. `input_tokens` includes cached tokens and media, `output_tokens` includes
+ * reasoning. Media in the cache are counted as cached.
+ */
+class UsageSplit {
+  readonly counts: Record<Bucket, number>;
+  readonly inputTokens: number;
+  /** A count was corrected. */
+  isClamped = false;
+
+  constructor(usage: CanonicalUsage) {
+    const { details = NO_DETAILS } = usage;
+    const input = this.#read(usage.input_tokens);
+    const output = this.#read(usage.output_tokens);
+    this.inputTokens = input;
+    const written = this.#take(countWritten(usage, details), input);
+    const cache_read = this.#take(usage.cache_read_tokens, input - written);
+    // Only the hour is priced differently; tokens of unknown duration are those of five minutes.
+    const cache_write_1h = this.#take(details.cache_creation_1h, written);
+    const reasoning = this.#take(usage.reasoning_tokens, output);
+    let left = input - written - cache_read;
+    const input_audio = this.#takeOverlapping(details.input_audio, left, input);
+    left -= input_audio;
+    const input_image = this.#takeOverlapping(details.input_image, left, input);
+    left -= input_image;
+    const input_video = this.#takeOverlapping(details.input_video, left, input);
+    let leftOut = output - reasoning;
+    const output_audio = this.#takeOverlapping(details.output_audio, leftOut, output);
+    leftOut -= output_audio;
+    const output_image = this.#takeOverlapping(details.output_image, leftOut, output);
+    this.counts = {
+      input: left - input_video,
       cache_read,
       cache_write: written - cache_write_1h,
       cache_write_1h,
-      input_audio: input.takeOverlapping(read(details.input_audio), inputTokens),
-      input_image: input.takeOverlapping(read(details.input_image), inputTokens),
-      input_video: input.takeOverlapping(read(details.input_video), inputTokens),
-      input: input.left,
+      input_audio,
+      input_image,
+      input_video,
+      output: leftOut - output_image,
       reasoning,
-      output_audio: output.takeOverlapping(read(details.output_audio), outputTokens),
-      output_image: output.takeOverlapping(read(details.output_image), outputTokens),
-      output: output.left,
+      output_audio,
+      output_image,
       request: 1,
-      web_search: read(details.web_search_requests),
-    },
-  };
+      web_search: this.#read(details.web_search_requests),
+    };
+  }
+
+  #read(value: number | undefined | null): number {
+    if (value === undefined || value === null) return 0;
+    if (Number.isSafeInteger(value) && value >= 0 && value <= MAX_TOKENS) return value;
+    this.isClamped = true;
+    // NaN compares false with everything.
+    return typeof value === 'number' && value > 0 ? Math.min(Math.floor(value), MAX_TOKENS) : 0;
+  }
+
+  /** A part of what is left; more than that is an error. */
+  #take(value: number | undefined, left: number): number {
+    return this.#takeOverlapping(value, left, left);
+  }
+
+  /** A part that other parts may contain, so that only more than the whole is an error. */
+  #takeOverlapping(value: number | undefined, left: number, whole: number): number {
+    const count = this.#read(value);
+    if (count > whole) this.isClamped = true;
+    return Math.min(count, left);
+  }
 }
 
-const sum = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
+const NO_DETAILS: UsageDetails = {};
 
-function readCount(value: number | undefined, onClamp: () => void): number {
-  if (value === undefined || value === null) return 0;
-  if (Number.isSafeInteger(value) && value >= 0 && value <= MAX_TOKENS) return value;
-  onClamp();
-  // NaN compares false with everything.
-  return typeof value === 'number' && value > 0 ? Math.min(Math.floor(value), MAX_TOKENS) : 0;
-}
-
-/** The tokens of a whole that no part has taken yet. */
-class Remainder {
-  left: number;
-  readonly #onClamp: () => void;
-
-  constructor(whole: number, onClamp: () => void) {
-    this.left = whole;
-    this.#onClamp = onClamp;
-  }
-
-  /** Takes a part; what exceeds the rest is an error. */
-  take(count: number): number {
-    if (count > this.left) this.#onClamp();
-    return this.#subtract(count);
-  }
-
-  /** Takes a part that other parts may contain; only what exceeds the whole is an error. */
-  takeOverlapping(count: number, whole: number): number {
-    if (count > whole) this.#onClamp();
-    return this.#subtract(count);
-  }
-
-  #subtract(count: number): number {
-    const taken = Math.min(count, this.left);
-    this.left -= taken;
-    return taken;
-  }
+/** Some upstreams count cache writes only by their duration. */
+function countWritten(
+  usage: CanonicalUsage,
+  { cache_creation_5m: short, cache_creation_1h: long }: UsageDetails,
+): number | undefined {
+  if (usage.cache_creation_tokens !== undefined) return usage.cache_creation_tokens;
+  return short === undefined && long === undefined ? undefined : (short ?? 0) + (long ?? 0);
 }
 
 /** Millionths of a dollar as a decimal: `0.001234`. */

@@ -1,4 +1,4 @@
-/** What a model costs: rates in whole trillionths of a dollar, so that sums are exact. */
+/** What a model costs: rates in whole trillionths of a dollar (safe integers), so that sums are exact. */
 
 import type { SnapshotPeriod, SnapshotRate } from './snapshot.ts';
 
@@ -32,14 +32,14 @@ export const BUCKET_NAMES: readonly Bucket[] = Object.keys(BUCKETS) as Bucket[];
  * Trillionths of a dollar per unit for a millionth of a dollar in the price. Tokens are priced by the million, requests
  * and searches by the thousand.
  */
-const PICOS = { token: 1n, event: 1000n } as const;
+const PICOS = { token: 1, event: 1000 } as const;
 
 /** What one unit costs. */
 export interface Rate {
   /** Trillionths of a dollar per unit. */
-  readonly base: bigint;
+  readonly base: number;
   /** Rates of the whole request when its input is longer; ascending. */
-  readonly tiers: readonly { readonly above: number; readonly picos: bigint }[];
+  readonly tiers: readonly { readonly above: number; readonly picos: number }[];
 }
 
 /** The rates of a model; a bucket without one has the rate of the bucket it is within. */
@@ -52,7 +52,7 @@ export function findRate(rates: Rates, bucket: Bucket): Rate | undefined {
 }
 
 /** Trillionths of a dollar per unit, for a request with this many input tokens. */
-export function chooseTier({ base, tiers }: Rate, inputTokens: number): bigint {
+export function chooseTier({ base, tiers }: Rate, inputTokens: number): number {
   let picos = base;
   for (const tier of tiers) if (inputTokens > tier.above) picos = tier.picos;
   return picos;
@@ -102,35 +102,35 @@ export function buildRates(find: (bucket: Bucket) => Rate | undefined): Rates {
   );
 }
 
-function readRate(rate: SnapshotRate, scale: bigint): Rate {
+function readRate(rate: SnapshotRate, scale: number): Rate {
   if (typeof rate === 'number') return { base: readSnapshotPrice(rate) * scale, tiers: [] };
   const tiers = rate.tiers.map(({ above, price }) => ({ above, picos: readSnapshotPrice(price) * scale }));
   return { base: readSnapshotPrice(rate.base) * scale, tiers: tiers.toSorted((a, b) => a.above - b.above) };
 }
 
 /** A number of the snapshot has at most six decimals, which its shortest decimal form shows. */
-const readSnapshotPrice = (price: number): bigint => parsePrice(price.toFixed(PRICE_DECIMALS)) ?? 0n;
+const readSnapshotPrice = (price: number): number => parsePrice(price.toFixed(PRICE_DECIMALS)) ?? 0;
 
 /** Dollars per million tokens with more decimals would be less than a trillionth per token. */
 const PRICE_DECIMALS = 6;
 
 /** Millionths of a dollar of a decimal text such as `0.075`; undefined when it is not a price. */
-export function parsePrice(text: string): bigint | undefined {
+export function parsePrice(text: string): number | undefined {
   const [, whole, decimals = ''] = PRICE.exec(text) ?? [];
-  return whole === undefined ? undefined : BigInt(whole + decimals.padEnd(PRICE_DECIMALS, '0'));
+  return whole === undefined ? undefined : Number(whole + decimals.padEnd(PRICE_DECIMALS, '0'));
 }
 
 const PRICE = /^(\d{1,7})(?:\.(\d{1,6}))?$/;
 
 /** A rate as dollars per million tokens, or per thousand requests: `0.075`. */
-export const formatRate = (picos: bigint, bucket: Bucket): string =>
+export const formatRate = (picos: number, bucket: Bucket): string =>
   formatDecimal(picos / PICOS[BUCKETS[bucket].unit], PRICE_DECIMALS);
 
 /** A rate as dollars per token or request: `0.00000125`. */
-export const formatDollarsPerUnit = (picos: bigint): string => formatDecimal(picos, 12);
+export const formatDollarsPerUnit = (picos: number): string => formatDecimal(picos, 12);
 
 /** A whole number of the last decimal place, without trailing zeros. */
-function formatDecimal(value: bigint, places: number): string {
+function formatDecimal(value: number, places: number): string {
   const digits = String(value).padStart(places + 1, '0');
   const decimals = digits.slice(-places).replace(/0+$/, '');
   return digits.slice(0, -places) + (decimals === '' ? '' : `.${decimals}`);

@@ -53,7 +53,10 @@ export class PriceTable {
     const price = this.find(provider, model);
     const rates = chooseRates(price.periods, at);
     const cost = rates && price.source !== 'unknown' && computeCost(usage, rates);
-    return cost ? { ...cost, source: price.source, version: this.version } : null;
+    if (!cost) return null;
+    // Not a spread, which creates a new hidden class per call.
+    const { micros, parts, flags } = cost;
+    return { micros, parts, flags, source: price.source, version: this.version };
   }
 
   /** What is known about a model of a provider. Constant time after the first lookup of a name. */
@@ -113,7 +116,7 @@ interface Override extends WildcardName {
 /** Clients can invent any number of model names. */
 const LOOKUP_LIMITS = { entries: 1000, bytes: 256 * 1024 };
 
-const ZERO: Rate = { base: 0n, tiers: [] };
+const ZERO: Rate = { base: 0, tiers: [] };
 
 const FREE: readonly Period[] = [{ rates: { input: ZERO, output: ZERO } }];
 
