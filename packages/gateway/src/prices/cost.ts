@@ -4,7 +4,7 @@ import type { CanonicalUsage, UsageDetails } from '@sluice/core';
 import { BUCKET_NAMES, type Bucket, chooseTier, findRate, type Rates } from './rates.ts';
 
 /** What was charged for one bucket. */
-export interface CostPart {
+interface CostPart {
   /** Tokens, requests or searches. */
   readonly count: number;
   /** Millionths of a dollar. The parts add up to the whole cost. */
@@ -12,7 +12,7 @@ export interface CostPart {
 }
 
 /** Why a cost is less certain than its price. */
-export type CostFlag =
+type CostFlag =
   /** A count was negative, not a number, too large, or a part exceeded its whole; it was corrected. */
   | 'usage_clamped'
   /** The upstream's counts contradict each other. */
