@@ -41,10 +41,15 @@ export interface Cost extends UsageCost {
 /** No response has more tokens; larger counts are errors. With the largest price, every sum stays a safe integer. */
 export const MAX_TOKENS = 1e9;
 
-/** Computes the cost of usage; undefined when something was used whose rate is unknown. Never throws. */
+/**
+ * Computes the cost of usage; undefined when something was used whose rate is unknown, or when nothing was counted
+ * although tokens have a price. Never throws.
+ */
 export function computeCost(usage: CanonicalUsage, rates: Rates): UsageCost | undefined {
   const split = new UsageSplit(usage);
   const { counts, inputTokens } = split;
+  // Some servers report zeros instead of no usage.
+  if (inputTokens + split.outputTokens === 0 && !isFree(rates)) return undefined;
   const isUnpriced = counts.web_search > 0 && !rates.web_search;
   if (isUnpriced) counts.web_search = 0;
   if (!rates.request) counts.request = 0;
@@ -64,6 +69,8 @@ export function computeCost(usage: CanonicalUsage, rates: Rates): UsageCost | un
   }
   return { micros, parts, flags: listFlags(split.isClamped, usage.uncertain === true, isUnpriced) };
 }
+
+const isFree = ({ input, output }: Rates): boolean => input?.base === 0 && output?.base === 0;
 
 const NO_FLAGS: readonly CostFlag[] = [];
 
@@ -106,6 +113,7 @@ class ExactSum {
 class UsageSplit {
   readonly counts: Record<Bucket, number>;
   readonly inputTokens: number;
+  readonly outputTokens: number;
   /** A count was corrected. */
   isClamped = false;
 
@@ -114,6 +122,7 @@ class UsageSplit {
     const input = this.#read(usage.input_tokens);
     const output = this.#read(usage.output_tokens);
     this.inputTokens = input;
+    this.outputTokens = output;
     const written = this.#take(countWritten(usage, details), input);
     const cache_read = this.#take(usage.cache_read_tokens, input - written);
     // Only the hour is priced differently; tokens of unknown duration are those of five minutes.

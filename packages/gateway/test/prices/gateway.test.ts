@@ -48,7 +48,9 @@ beforeAll(async () => {
     });
     request.on('end', () => {
       const isStream = body.includes('"stream":true');
-      const text = request.method === 'GET' ? JSON.stringify(LIST) : isStream ? STREAM : JSON.stringify(CHAT);
+      const { usage: _, ...silent } = CHAT;
+      const whole = body.includes('gpt-5-mini') ? silent : CHAT;
+      const text = request.method === 'GET' ? JSON.stringify(LIST) : isStream ? STREAM : JSON.stringify(whole);
       response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' }).end(text);
     });
   });
@@ -62,6 +64,7 @@ beforeAll(async () => {
       prices: { 'own/priced*': { input: 1, output: 2 } },
       models: {
         known: 'vendor/gpt-5',
+        silent: 'vendor/gpt-5-mini',
         nameless: 'own/anything',
         priced: 'own/priced-1',
         claude: 'claude/claude-sonnet-4-5',
@@ -85,6 +88,10 @@ describe('x-sluice-cost-usd', () => {
     ['known', 'gemini', '0.001800'],
     ['priced', 'openai-chat', '0.001200'],
     ['nameless', 'openai-chat', undefined],
+    ['silent', 'openai-chat', undefined],
+    ['silent', 'anthropic-messages', undefined],
+    ['silent', 'openai-responses', undefined],
+    ['silent', 'gemini', undefined],
     ['free', 'openai-chat', '0.000000'],
   ] as const)('%s for a client of %s: %s', async (model, client, cost) => {
     const reply = await ask(gateway.url, { client, model, stream: false });
@@ -116,16 +123,16 @@ describe('lists of models', () => {
   test('OpenAI: limits and prices per token', async () => {
     const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'any' });
     const { data } = await client.models.list();
-    expect(data.map(({ id }) => id)).toEqual(['known', 'nameless', 'priced', 'claude', 'free']);
+    expect(data.map(({ id }) => id)).toEqual(['known', 'silent', 'nameless', 'priced', 'claude', 'free']);
     expect(data[0]).toMatchObject({
       context_length: 400_000,
       context_window: 400_000,
       pricing: { prompt: '0.00000125', completion: '0.00001', input_cache_read: '0.000000125', web_search: '0.01' },
     });
-    expect(data[1]).not.toHaveProperty('pricing');
-    expect(data[2]).toMatchObject({ pricing: { prompt: '0.000001', completion: '0.000002' } });
-    expect(data[3]).toMatchObject({ max_output_tokens: 64_000, pricing: { prompt: '0.000003' } });
-    expect(data[4]).toMatchObject({ pricing: { prompt: '0', completion: '0' } });
+    expect(data[2]).not.toHaveProperty('pricing');
+    expect(data[3]).toMatchObject({ pricing: { prompt: '0.000001', completion: '0.000002' } });
+    expect(data[4]).toMatchObject({ max_output_tokens: 64_000, pricing: { prompt: '0.000003' } });
+    expect(data[5]).toMatchObject({ pricing: { prompt: '0', completion: '0' } });
     expect(await client.models.retrieve('known')).toEqual(data[0]);
   });
 
