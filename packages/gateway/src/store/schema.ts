@@ -1,0 +1,109 @@
+/** The tables as types, and the migrations that create them. SQL stays in the subset that SQLite and PostgreSQL share. */
+import { type Kysely, sql } from 'kysely';
+import type { SUM_COLUMNS } from './rollups.ts';
+import type { AttemptRow, ExchangeRow } from './rows.ts';
+
+/** Flags are 0 or 1, lists are JSON text. */
+type Stored<Row> = {
+  [Name in keyof Row]: Row[Name] extends boolean ? number : Row[Name] extends readonly unknown[] ? string : Row[Name];
+};
+
+/** A row of `exchanges`. */
+export type StoredExchange = Stored<ExchangeRow>;
+
+/** A row of `attempts`. */
+export type StoredAttempt = Stored<AttemptRow>;
+
+/** All tables. */
+export interface Tables {
+  exchanges: StoredExchange;
+  attempts: StoredAttempt;
+  usage_rollups: { rollup: number; bucket: number; tag: string; key_id: string; model: string; provider: string } & Record<
+    (typeof SUM_COLUMNS)[number],
+    number
+  >;
+  boots: { id: string; node_id: string; started_ts: number; ended_ts: number | null };
+  schema_versions: { version: number; name: string; applied_ts: number };
+}
+
+/** One step of the schema. */
+export interface Migration {
+  readonly name: string;
+  readonly up: (db: Kysely<Tables>) => Promise<void>;
+}
+
+/**
+ * Version n is the n-th migration; the list only grows. A migration only adds: tables, indexes, and columns that are nullable or have
+ * a default, so that the previous release can still use the database.
+ */
+export const MIGRATIONS: readonly Migration[] = [{ name: 'ledger', up: createLedger }];
+
+/** Only column types and clauses that SQLite and PostgreSQL read alike. */
+async function createLedger(db: Kysely<Tables>): Promise<void> {
+  await sql`
+    create table exchanges (
+      id text primary key not null, ts bigint not null, settled_ts bigint, state text not null default 'open',
+      boot_id text not null, node_id text not null, request_id text, key_id text, key_name text,
+      tags text not null default '[]', session_id text, client_protocol text, client_name text, user_agent text,
+      endpoint text, model_requested text, is_stream integer not null default 0,
+      provider text, upstream_protocol text, model text, attempts integer not null default 0, ${ENDING_COLUMNS},
+      queue_ms bigint, notes_count integer not null default 0, notes text not null default '[]',
+      note_codes text not null default '[]', rules text not null default '[]'
+    )`.execute(db);
+  await sql`
+    create table attempts (
+      exchange_id text not null, number integer not null, ts bigint not null, state text not null default 'open',
+      boot_id text not null, provider text, upstream_protocol text, model text, ${ENDING_COLUMNS},
+      upstream_request_id text, primary key (exchange_id, number)
+    )`.execute(db);
+  // Partial, so they hold few rows: after a crash the open rows are found at once, whatever the size of the table.
+  await sql`create index exchanges_open on exchanges (boot_id) where state = 'open'`.execute(db);
+  await sql`create index attempts_open on attempts (boot_id) where state = 'open'`.execute(db);
+  await sql`create index exchanges_session on exchanges (session_id, id) where session_id is not null`.execute(db);
+  await sql`
+    create table usage_rollups (
+      rollup integer not null, bucket bigint not null, tag text not null, key_id text not null, model text not null,
+      provider text not null, requests bigint not null, errors bigint not null, aborted bigint not null,
+      attempts bigint not null, unpriced bigint not null, uncertain bigint not null, input_tokens bigint not null,
+      cache_read_tokens bigint not null, cache_creation_tokens bigint not null, output_tokens bigint not null,
+      reasoning_tokens bigint not null, input_audio_tokens bigint not null, output_audio_tokens bigint not null,
+      cost_micros bigint not null, total_ms bigint not null, primary key (rollup, bucket, tag, key_id, model, provider)
+    )`.execute(db);
+  await sql`
+    create table boots (id text primary key not null, node_id text not null, started_ts bigint not null, ended_ts bigint)
+  `.execute(db);
+}
+
+const ENDING_COLUMNS = sql.raw(`
+  input_tokens bigint, cache_read_tokens bigint, cache_creation_tokens bigint, output_tokens bigint,
+  reasoning_tokens bigint, input_audio_tokens bigint, output_audio_tokens bigint, provenance text, cost_micros bigint,
+  model_answered text, price_version text, connect_ms bigint, first_byte_ms bigint, first_token_ms bigint,
+  total_ms bigint, http_status integer, ending text, error_code text, possibly_billed integer not null default 0`);
+
+/**
+ * Brings the database to the newest version, each step in its own transaction. A database of a newer release is used as it is: its
+ * migrations only added. Kysely's own migrator would refuse it.
+ */
+export async function migrate(db: Kysely<Tables>, now: number, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
+  await db.schema
+    .createTable('schema_versions')
+    .ifNotExists()
+    .addColumn('version', 'integer', (column) => column.primaryKey().notNull())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('applied_ts', 'bigint', (column) => column.notNull())
+    .execute();
+  const { version } = await db
+    .selectFrom('schema_versions')
+    .select(({ fn }) => fn.max('version').as('version'))
+    .executeTakeFirstOrThrow();
+  for (const [index, { name, up }] of migrations.entries()) {
+    if (index + 1 <= Number(version ?? 0)) continue;
+    await db.transaction().execute(async (transaction) => {
+      await up(transaction);
+      await transaction
+        .insertInto('schema_versions')
+        .values({ version: index + 1, name, applied_ts: now })
+        .execute();
+    });
+  }
+}

@@ -1,0 +1,193 @@
+/** The data folder: where it is, its files, who owns it, and the space that is kept in reserve. */
+
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { homedir, hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { readCode } from '@sluice/lab/text';
+import { StoreError } from '../errors.ts';
+import { type Database, RESULT, readResultCode } from './database.ts';
+
+/** The files of a data folder. */
+export const listFiles = (folder: string) =>
+  ({
+    database: join(folder, 'sluice.db'),
+    /** Locked by the owner as long as it lives. Only SQLite may open it: closing it elsewhere in the process drops the lock. */
+    lock: join(folder, 'owner.lock'),
+    /** Who owns the folder, for people and for messages. */
+    owner: join(folder, 'owner.json'),
+    ballast: join(folder, 'ballast'),
+  }) as const;
+
+/** The folder for data of the gateway when none is configured: `$XDG_DATA_HOME/sluice`, or the custom of the platform. */
+export function defaultDataFolder(
+  env: Readonly<Record<string, string | undefined>>,
+  platform: NodeJS.Platform = process.platform,
+  home: string = homedir(),
+): string {
+  const base = env['XDG_DATA_HOME'];
+  // The specification says to ignore relative paths.
+  if (base?.startsWith('/')) return join(base, 'sluice');
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'sluice');
+  if (platform === 'win32') return join(env['LOCALAPPDATA'] || join(home, 'AppData', 'Local'), 'sluice');
+  return join(home, '.local', 'share', 'sluice');
+}
+
+/** Creates the folder and the database file when missing, readable by their user alone. */
+export function prepareFolder(folder: string): void {
+  try {
+    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
+    // SQLite gives its other files the mode of this one.
+    closeSync(openSync(listFiles(folder).database, 'a', 0o600));
+    closeSync(openSync(join(folder, '.write-test'), 'w', 0o600));
+    unlinkSync(join(folder, '.write-test'));
+  } catch (error) {
+    throw createFolderError(folder, error);
+  }
+}
+
+const createFolderError = (folder: string, error: unknown): StoreError =>
+  new StoreError(
+    'not_writable',
+    `data folder "${folder}" is not writable (${readCode(error) ?? 'unknown error'}); change its permissions or set another folder`,
+  );
+
+// ---- ownership
+
+/** The gateway that owns a folder. */
+export interface Owner {
+  readonly boot: string;
+  readonly pid: number;
+  readonly host: string;
+  readonly started_ts: number;
+  /** Renewed every few seconds; tells people whether the owner still runs. */
+  readonly heartbeat_ts: number;
+}
+
+/**
+ * Ownership of a folder. The lock is one of the operating system, taken through SQLite: it ends with its process, however that ends,
+ * so a dead owner needs no detection, and a frozen one keeps its folder instead of getting a second writer beside it.
+ */
+export class FolderLock {
+  readonly #db: Database;
+  readonly #folder: string;
+  readonly #owner: Omit<Owner, 'heartbeat_ts'>;
+
+  private constructor(db: Database, folder: string, boot: string, now: number) {
+    this.#db = db;
+    this.#folder = folder;
+    this.#owner = { boot, pid: process.pid, host: hostname(), started_ts: now };
+    this.beat(now);
+  }
+
+  /** Takes the folder, or throws an error that names its owner. */
+  static take(folder: string, boot: string, now: number): FolderLock {
+    const db = new DatabaseSync(listFiles(folder).lock, { timeout: 0 });
+    try {
+      // No prepared statement: one that is not collected would keep the connection, and the lock, after close().
+      db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
+      chmodSync(listFiles(folder).lock, 0o600);
+      return new FolderLock(db, folder, boot, now);
+    } catch (error) {
+      db.close();
+      if (readResultCode(error) !== RESULT.busy) throw createFolderError(folder, error);
+      throw new StoreError('owned', describeOwner(folder, readOwner(folder), now));
+    }
+  }
+
+  /** Renews the heartbeat. A full disk must not stop the gateway. */
+  beat(now: number): void {
+    const { owner } = listFiles(this.#folder);
+    try {
+      writeFileSync(`${owner}.new`, JSON.stringify({ ...this.#owner, heartbeat_ts: now } satisfies Owner), { mode: 0o600 });
+      renameSync(`${owner}.new`, owner);
+    } catch (error) {
+      if (readCode(error) !== 'ENOSPC') throw error;
+    }
+  }
+
+  /** Gives the folder back. */
+  release(): void {
+    rmSync(listFiles(this.#folder).owner, { force: true });
+    this.#db.close();
+  }
+}
+
+/** The last known owner of a folder; undefined when its file is missing or damaged. */
+export function readOwner(folder: string): Owner | undefined {
+  try {
+    const owner: Partial<Owner> = JSON.parse(readFileSync(listFiles(folder).owner, 'utf8'));
+    return typeof owner.boot === 'string' && typeof owner.pid === 'number' ? (owner as Owner) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function describeOwner(folder: string, owner: Owner | undefined, now: number): string {
+  if (!owner) return `data folder "${folder}" is in use by another gateway; stop it or set another folder`;
+  const { pid, host, boot, heartbeat_ts } = owner;
+  const age = Math.max(0, Math.round((now - heartbeat_ts) / 1000));
+  return `data folder "${folder}" is in use by process ${pid} on host "${host}" (boot ${boot}, last heartbeat ${age} s ago); stop it or set another folder`;
+}
+
+// ---- space in reserve
+
+/** Writes the ballast: a file whose only use is to be deleted when the disk is full. Returns whether it exists. */
+export function createBallast(folder: string, bytes: number): boolean {
+  const { ballast } = listFiles(folder);
+  if (bytes <= 0 || existsSync(ballast)) return existsSync(ballast);
+  const { bavail, bsize } = statfsSync(folder);
+  // Not the last space of the disk: it would be missing at once.
+  if (bavail * bsize < 4 * bytes) return false;
+  const file = openSync(`${ballast}.new`, 'w', 0o600);
+  try {
+    const block = Buffer.alloc(Math.min(bytes, 1 << 20), 0x5a);
+    for (let written = 0; written < bytes; ) written += writeSync(file, block, 0, Math.min(block.length, bytes - written));
+    fsyncSync(file);
+    renameSync(`${ballast}.new`, ballast);
+    return true;
+  } catch (error) {
+    rmSync(`${ballast}.new`, { force: true });
+    if (readCode(error) === 'ENOSPC') return false;
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Deletes the ballast. Returns whether there was one. */
+export function freeBallast(folder: string): boolean {
+  const { ballast } = listFiles(folder);
+  if (!existsSync(ballast)) return false;
+  unlinkSync(ballast);
+  return true;
+}
+
+/** Makes a file, and its name in its folder, survive a power loss. */
+export function syncFile(file: string): void {
+  for (const path of [file, dirname(file)]) {
+    const handle = openSync(path, 'r');
+    try {
+      fsyncSync(handle);
+    } catch (error) {
+      // Some platforms cannot sync a folder.
+      if (path === file) throw error;
+    } finally {
+      closeSync(handle);
+    }
+  }
+}

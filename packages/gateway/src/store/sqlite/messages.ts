@@ -1,0 +1,57 @@
+/** What the main thread and the workers of the store send each other. */
+import type { StoreErrorCode } from '../errors.ts';
+import type { ListQuery, UsageQuery } from '../queries.ts';
+import type { Boot, Operation } from './ledger.ts';
+
+/** What a worker needs to start. */
+export interface WorkerSettings extends Boot {
+  /** `memory` has one worker for everything, because another connection would see another database. */
+  readonly role: 'writer' | 'reader' | 'memory';
+  /** Empty in memory. */
+  readonly folder: string;
+  readonly busyMs: number;
+  readonly ballastBytes: number;
+  readonly retention: Retention;
+  readonly heartbeatMs: number;
+  readonly maintenanceMs: number;
+  /** Shared with the main thread; see `ExitGuard`. */
+  readonly flags: Int32Array;
+}
+
+/** How long exchanges are kept. Roll-ups are kept for ever. */
+export interface Retention {
+  /** Days; null keeps exchanges for ever. */
+  readonly days: number | null;
+  /** The most exchanges to keep; null for any number. */
+  readonly rows: number | null;
+}
+
+/** A request to a worker. */
+export type WorkerRequest =
+  | { readonly kind: 'write'; readonly operations: readonly Operation[] }
+  | { readonly kind: 'list'; readonly query: ListQuery }
+  | { readonly kind: 'get'; readonly exchange: string }
+  | { readonly kind: 'sessions'; readonly limit: number | undefined }
+  | { readonly kind: 'session'; readonly session: string; readonly query: Omit<ListQuery, 'filter'> }
+  | { readonly kind: 'usage'; readonly query: UsageQuery }
+  | { readonly kind: 'prune' }
+  | { readonly kind: 'stop' };
+
+/** A request with the number that its reply repeats. */
+export interface NumberedRequest {
+  readonly number: number;
+  readonly request: WorkerRequest;
+}
+
+/** An error of a worker. */
+export interface WorkerFailure {
+  readonly code: StoreErrorCode;
+  readonly message: string;
+}
+
+/** A reply; number 0 is the result of starting. */
+export interface WorkerReply {
+  readonly number: number;
+  readonly value?: unknown;
+  readonly failure?: WorkerFailure;
+}

@@ -1,0 +1,245 @@
+/** The worker thread of the store. All native calls happen here, inside `guard`, so that no fsync and no lock stops the event loop. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { StoreError, type StoreErrorCode } from '../errors.ts';
+import type { Queries } from '../queries.ts';
+import { SCHEMA_VERSION } from '../rows.ts';
+import { type Database, type Guard, openReader, openWriter, RESULT, readResultCode, readVersion } from './database.ts';
+import { createBallast, FolderLock, freeBallast, listFiles, prepareFolder } from './folder.ts';
+import { type Recovery, SqliteLedger } from './ledger.ts';
+import type { NumberedRequest, WorkerFailure, WorkerReply, WorkerRequest, WorkerSettings } from './messages.ts';
+
+const settings: WorkerSettings = workerData;
+
+/**
+ * A worker that ends inside a native call aborts the process. The main thread, before it exits, sets flag 1 and waits for flag 0; from
+ * then on no native call begins here.
+ */
+const guard: Guard = (work) => {
+  const { flags } = settings;
+  Atomics.store(flags, 0, 1);
+  if (Atomics.load(flags, 1) === 1) {
+    Atomics.store(flags, 0, 0);
+    Atomics.notify(flags, 0);
+    Atomics.wait(flags, 2, 0);
+  }
+  try {
+    return work();
+  } finally {
+    Atomics.store(flags, 0, 0);
+    Atomics.notify(flags, 0);
+  }
+};
+
+/** Reads with any role. */
+class ReaderWorker {
+  readonly db: Database;
+  #queries: Promise<Queries> | undefined;
+
+  constructor(db: Database) {
+    this.db = db;
+  }
+
+  async #loadQueries(): Promise<Queries> {
+    const [{ Queries }, { createKysely }] = await Promise.all([import('../queries.ts'), import('./kysely.ts')]);
+    return new Queries(createKysely(this.db, guard));
+  }
+
+  async handle(request: WorkerRequest): Promise<unknown> {
+    this.#queries ??= this.#loadQueries();
+    const queries = await this.#queries;
+    switch (request.kind) {
+      case 'list':
+        return queries.list(request.query);
+      case 'get':
+        return queries.get(request.exchange);
+      case 'sessions':
+        return queries.sessions(request.limit);
+      case 'session':
+        return queries.session(request.session, request.query);
+      case 'usage':
+        return queries.usage(request.query);
+      case 'stop':
+        return guard(() => this.db.close());
+      default:
+        throw new StoreError('query', `a reader cannot ${request.kind}`);
+    }
+  }
+}
+
+/** Owns the folder and writes. */
+class WriterWorker extends ReaderWorker {
+  readonly #lock: FolderLock | undefined;
+  readonly #ledger: SqliteLedger;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly recovery: Recovery;
+
+  private constructor(db: Database, lock: FolderLock | undefined) {
+    super(db);
+    this.#lock = lock;
+    this.#ledger = guard(() => new SqliteLedger(db, settings));
+    this.recovery = guard(() => this.#ledger.recover(Date.now()));
+    this.#every(settings.maintenanceMs, () => this.#maintain());
+    if (lock) this.#every(settings.heartbeatMs, () => lock.beat(Date.now()));
+    if (lock) setImmediate(() => this.#restoreBallast());
+  }
+
+  static async open(): Promise<WriterWorker> {
+    const { folder, boot, role, busyMs } = settings;
+    if (role === 'memory') return WriterWorker.#openFile(':memory:', undefined);
+    prepareFolder(folder);
+    const lock = guard(() => FolderLock.take(folder, boot, Date.now()));
+    try {
+      return await WriterWorker.#openFile(listFiles(folder).database, lock, busyMs);
+    } catch (error) {
+      guard(() => lock.release());
+      throw error;
+    }
+  }
+
+  static async #openFile(file: string, lock: FolderLock | undefined, busyMs?: number): Promise<WriterWorker> {
+    const db = guard(() => openWriter(file, busyMs));
+    try {
+      if (guard(() => readVersion(db)) < SCHEMA_VERSION) await bringUpToDate(db);
+      return new WriterWorker(db, lock);
+    } catch (error) {
+      guard(() => db.close());
+      throw error;
+    }
+  }
+
+  #every(ms: number, run: () => void): void {
+    const attempt = (): void => {
+      try {
+        run();
+      } catch {
+        // A failing disk shows in the next batch, which reports it.
+      }
+    };
+    this.#timers.push(setInterval(attempt, ms));
+  }
+
+  #maintain(): void {
+    this.#restoreBallast();
+    this.#prune();
+  }
+
+  #restoreBallast(): void {
+    if (this.#lock) createBallast(settings.folder, settings.ballastBytes);
+  }
+
+  /** One small batch; the next follows after waiting messages, until nothing is left. */
+  #prune(): number {
+    const { days, rows } = settings.retention;
+    const count = guard(
+      () =>
+        (days === null ? 0 : this.#ledger.prune(Date.now() - days * DAY_MS)) + (rows === null ? 0 : this.#ledger.pruneTo(rows)),
+    );
+    if (count > 0) setImmediate(() => this.#pruneQuietly());
+    return count;
+  }
+
+  #pruneQuietly(): void {
+    try {
+      this.#prune();
+    } catch {
+      // The next maintenance tries again.
+    }
+  }
+
+  override async handle(request: WorkerRequest): Promise<unknown> {
+    switch (request.kind) {
+      case 'write':
+        return this.#write(request.operations);
+      case 'prune':
+        return this.#prune();
+      case 'stop':
+        return this.#stop();
+      default:
+        return super.handle(request);
+    }
+  }
+
+  #write(operations: Parameters<SqliteLedger['write']>[0]): unknown {
+    try {
+      return guard(() => this.#ledger.write(operations));
+    } catch (error) {
+      if (isDiskFull(error)) this.#makeRoom();
+      throw error;
+    }
+  }
+
+  /** Deleting rows needs room for the log, which the ballast gives. The batch is sent again afterwards. */
+  #makeRoom(): void {
+    if (!this.#lock || !freeBallast(settings.folder)) return;
+    try {
+      this.#prune();
+      guard(() => this.#ledger.checkpoint());
+    } catch {
+      // The disk is still full: the batch fails again and is kept.
+    }
+  }
+
+  #stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    try {
+      guard(() => this.#ledger.end(Date.now()));
+    } finally {
+      guard(() => this.db.close());
+      guard(() => this.#lock?.release());
+    }
+  }
+}
+
+async function bringUpToDate(db: Database): Promise<void> {
+  const [{ migrate }, { createKysely }] = await Promise.all([import('../schema.ts'), import('./kysely.ts')]);
+  await migrate(createKysely(db, guard), Date.now());
+}
+
+const DAY_MS = 86_400_000;
+
+const isDiskFull = (error: unknown): boolean => {
+  const code = readResultCode(error);
+  return code === RESULT.full || code === RESULT.ioError;
+};
+
+const ERROR_CODES: Readonly<Partial<Record<number, StoreErrorCode>>> = {
+  [RESULT.corrupt]: 'damaged',
+  [RESULT.notADatabase]: 'damaged',
+};
+
+function toFailure(error: unknown): WorkerFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof StoreError) return { code: error.code, message };
+  return { code: ERROR_CODES[readResultCode(error) ?? -1] ?? 'unavailable', message: `database: ${message}` };
+}
+
+const open = async (): Promise<ReaderWorker> =>
+  settings.role === 'reader'
+    ? new ReaderWorker(guard(() => openReader(listFiles(settings.folder).database, settings.busyMs)))
+    : WriterWorker.open();
+
+async function serve(port: MessagePort): Promise<void> {
+  const reply = (message: WorkerReply): void => port.postMessage(message);
+  try {
+    const worker = await open();
+    const handle = async ({ number, request }: NumberedRequest): Promise<void> => {
+      try {
+        reply({ number, value: await worker.handle(request) });
+      } catch (error) {
+        reply({ number, failure: toFailure(error) });
+      }
+      if (request.kind === 'stop') port.close();
+    };
+    // In their order: `stop` waits for the queries before it.
+    let last = Promise.resolve();
+    port.on('message', (message: NumberedRequest) => {
+      last = last.then(() => handle(message));
+    });
+    reply({ number: 0, value: worker instanceof WriterWorker ? worker.recovery : null });
+  } catch (error) {
+    reply({ number: 0, failure: toFailure(error) });
+    port.close();
+  }
+}
+
+if (parentPort) await serve(parentPort);

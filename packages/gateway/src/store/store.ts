@@ -1,0 +1,96 @@
+/** What the gateway needs of a store, whatever database is behind it. */
+import type { Clock } from '../http/clock.ts';
+import type { Admission } from './ids.ts';
+import type { ExchangeDetail, ExchangePage, ListQuery, SessionDetail, SessionSummary, UsageQuery, UsageRow } from './queries.ts';
+import type { AttemptOpening, AttemptProgress, AttemptSettlement, ExchangeOpening, ExchangeSettlement } from './rows.ts';
+import type { QueueStatus } from './write-queue.ts';
+
+/** Queries. They run outside of the event loop and see every row that is durable. */
+export interface StoreReader {
+  /** Exchanges, newest first, by pages. */
+  list(query?: ListQuery): Promise<ExchangePage>;
+  /** One exchange with its attempts; null when it is unknown. */
+  get(exchange: string): Promise<ExchangeDetail | null>;
+  /** Recent sessions, newest first. */
+  sessions(limit?: number): Promise<SessionSummary[]>;
+  /** One session with a page of its exchanges; null when it is unknown. */
+  session(session: string, query?: Omit<ListQuery, 'filter'>): Promise<SessionDetail | null>;
+  /** Sums of settled exchanges, from roll-ups. */
+  usage(query: UsageQuery): Promise<UsageRow[]>;
+  close(): Promise<unknown>;
+}
+
+/**
+ * The ledger. Each write resolves when it is durable, and rejects with a `StoreError`. Every write can be repeated: only the first one
+ * counts. A promise that nobody waits for causes no unhandled rejection.
+ */
+export interface Ledger {
+  /** An id for a new exchange, with the time to pass along. */
+  createId(): Admission;
+  /** False while too many rows wait; refuse new requests with 503. `openExchange` then rejects with the code `full`. */
+  readonly accepting: boolean;
+  /** At admission. */
+  openExchange(row: ExchangeOpening): Promise<void>;
+  /** Before the request is sent to the upstream. */
+  openAttempt(row: AttemptOpening): Promise<void>;
+  /** Optional, such as at the first content: usage so far, which counts if the gateway crashes. */
+  reportProgress(row: AttemptProgress): Promise<void>;
+  /** At the end of an attempt. */
+  settleAttempt(row: AttemptSettlement): Promise<void>;
+  /** At the end, before the client receives the last bytes. Adds the exchange to the roll-ups in the same transaction. */
+  settleExchange(row: ExchangeSettlement): Promise<void>;
+}
+
+/** The store of a gateway. */
+export interface Store extends Ledger, StoreReader {
+  /** The data folder; null in memory. */
+  readonly folder: string | null;
+  /** The id of this run of the gateway. */
+  readonly boot: string;
+  status(): StoreStatus;
+  /** Resolves when no row waits. */
+  flush(): Promise<void>;
+  /** Starts to delete exchanges beyond the retention, in small transactions. Returns how many the first one deleted. */
+  prune(): Promise<number>;
+  /** Copies the database to a new file while the gateway runs. */
+  backup(file: string): Promise<void>;
+  /** Writes what waits, and closes. Returns how many rows could not be written in time. */
+  close(): Promise<number>;
+}
+
+/** The state of a store, for health pages and metrics. */
+export interface StoreStatus extends QueueStatus {
+  readonly accepting: boolean;
+  /** Checked in the background after the gateway did not end in order. */
+  readonly integrity: 'unchecked' | 'checking' | 'ok' | 'damaged';
+  /** Exchanges that an earlier run left open. */
+  readonly crashed_exchanges: number;
+}
+
+/** How to open a store. */
+export interface StoreOptions {
+  /** The data folder, created when missing; null keeps everything in memory. */
+  readonly folder: string | null;
+  /** The name of this node; the host's name by default. */
+  readonly node?: string;
+  /** The id of this run; random by default. */
+  readonly boot?: string;
+  /** Rows that may wait; 10,000 by default. */
+  readonly maxQueuedRows?: number;
+  /** Rows of one transaction; 100 by default. */
+  readonly batchRows?: number;
+  /** The least time from one transaction to the next; 20 by default. */
+  readonly batchMs?: number;
+  /** Space kept in reserve for a full disk; 16 MiB by default, 0 for none. */
+  readonly ballastBytes?: number;
+  /** Days that exchanges are kept; 400 by default, null for ever. Roll-ups are kept for ever. */
+  readonly retentionDays?: number | null;
+  /** How long the writer waits for a lock of another process; 5,000 by default. */
+  readonly busyMs?: number;
+  /** How long `close()` tries to write what waits; 10,000 by default. */
+  readonly closeMs?: number;
+  /** Timers and durations. */
+  readonly clock?: Clock;
+  /** Milliseconds since 1970, for ids. */
+  readonly wallClock?: () => number;
+}

@@ -1,0 +1,177 @@
+/** Rows on their way to the database: bounded, written in groups, kept until they are durable. */
+import type { Clock, Timer } from '../http/clock.ts';
+import { StoreError } from './errors.ts';
+
+/** Limits of a queue. */
+export interface QueueLimits {
+  /** Rows that may wait before new exchanges are refused. Rows of admitted exchanges may use as many again. */
+  readonly maxQueuedRows: number;
+  /** Rows of one transaction. */
+  readonly batchRows: number;
+  /** The least time from one transaction to the next, unless a batch is full. A row after a pause is written at once. */
+  readonly batchMs: number;
+}
+
+/** Writes one batch in a transaction. Rejects when the batch may be written later; resolves with the rows that never can be. */
+export type SendBatch<Row> = (rows: readonly Row[]) => Promise<readonly { readonly index: number; readonly message: string }[]>;
+
+/** The state of a queue. */
+export interface QueueStatus {
+  readonly queued_rows: number;
+  readonly written_rows: number;
+  readonly rejected_rows: number;
+  /** Transactions that failed and were repeated. */
+  readonly failed_batches: number;
+  /** Why the last transaction failed; null when it succeeded. */
+  readonly last_error: string | null;
+}
+
+interface Entry<Row> {
+  readonly row: Row;
+  readonly resolve: () => void;
+  readonly reject: (error: StoreError) => void;
+}
+
+type State = 'idle' | 'scheduled' | 'sending' | 'retrying' | 'closed';
+
+const FIRST_RETRY_MS = 50;
+
+const MAX_RETRY_MS = 2000;
+
+/** A queue in front of one writer. At most one batch is under way, so that rows are written in their order. */
+export class WriteQueue<Row> {
+  readonly #send: SendBatch<Row>;
+  readonly #limits: QueueLimits;
+  readonly #clock: Clock;
+  #entries: Entry<Row>[] = [];
+  #state: State = 'idle';
+  #timer: Timer | undefined;
+  #lastSent: number;
+  #retries = 0;
+  #written = 0;
+  #rejected = 0;
+  #failed = 0;
+  #lastError: string | null = null;
+  #idleListeners: (() => void)[] = [];
+
+  constructor(send: SendBatch<Row>, limits: QueueLimits, clock: Clock) {
+    this.#send = send;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#lastSent = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Whether a new exchange can be admitted. */
+  get accepting(): boolean {
+    return this.#state !== 'closed' && this.#entries.length < this.#limits.maxQueuedRows;
+  }
+
+  get status(): QueueStatus {
+    return {
+      queued_rows: this.#entries.length,
+      written_rows: this.#written,
+      rejected_rows: this.#rejected,
+      failed_batches: this.#failed,
+      last_error: this.#lastError,
+    };
+  }
+
+  /**
+   * Adds a row; resolves when it is durable. `isNew`: a row of a new exchange, which is refused earlier than the rows that complete
+   * admitted ones.
+   */
+  push(row: Row, isNew: boolean): Promise<void> {
+    const written = new Promise<void>((resolve, reject) => {
+      const problem = this.#findProblem(isNew);
+      if (problem) reject(problem);
+      else this.#entries.push({ row, resolve, reject });
+    });
+    // Callers need not wait for every row; a failure is counted in the status.
+    written.catch(() => {});
+    this.#schedule();
+    return written;
+  }
+
+  #findProblem(isNew: boolean): StoreError | undefined {
+    if (this.#state === 'closed') return new StoreError('closed', 'the store is closed');
+    const { maxQueuedRows } = this.#limits;
+    if (this.#entries.length < (isNew ? maxQueuedRows : 2 * maxQueuedRows)) return undefined;
+    const reason = this.#lastError === null ? '' : `: ${this.#lastError}`;
+    return new StoreError('full', `${this.#entries.length} rows wait to be written${reason}; retry later`);
+  }
+
+  #schedule(): void {
+    if (this.#entries.length === 0) return;
+    const isFull = this.#entries.length >= this.#limits.batchRows;
+    if (this.#state !== 'idle' && !(this.#state === 'scheduled' && isFull)) return;
+    this.#state = 'scheduled';
+    const wait = this.#lastSent + this.#limits.batchMs - this.#clock.now();
+    if (isFull) void this.#sendBatch();
+    else if (wait > 0) this.#timer = this.#clock.setTimer(() => void this.#sendBatch(), wait);
+    // At the end of this turn, with the other rows of it.
+    else queueMicrotask(() => void this.#sendBatch());
+  }
+
+  async #sendBatch(): Promise<void> {
+    if (this.#state !== 'scheduled' && this.#state !== 'retrying') return;
+    this.#timer?.close();
+    this.#state = 'sending';
+    this.#lastSent = this.#clock.now();
+    const batch = this.#entries.slice(0, this.#limits.batchRows);
+    try {
+      const rejected = await this.#send(batch.map(({ row }) => row));
+      this.#complete(batch, new Map(rejected.map(({ index, message }) => [index, message])));
+    } catch (error) {
+      this.#retryLater(error);
+    }
+  }
+
+  #complete(batch: readonly Entry<Row>[], rejected: ReadonlyMap<number, string>): void {
+    this.#entries.splice(0, batch.length);
+    this.#retries = 0;
+    this.#lastError = null;
+    this.#written += batch.length - rejected.size;
+    this.#rejected += rejected.size;
+    for (const [index, { resolve, reject }] of batch.entries()) {
+      const message = rejected.get(index);
+      if (message === undefined) resolve();
+      else reject(new StoreError('rejected', `the database rejected a row: ${message}`));
+    }
+    if (this.#state !== 'closed') this.#state = 'idle';
+    if (this.#entries.length === 0) this.#notifyIdle();
+    else this.#schedule();
+  }
+
+  /** The batch stays at the head of the queue: nothing is lost while the database is locked or the disk is full. */
+  #retryLater(error: unknown): void {
+    this.#failed += 1;
+    this.#lastError = error instanceof Error ? error.message : String(error);
+    if (this.#state === 'closed') return;
+    this.#state = 'retrying';
+    const wait = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(this.#retries++, 10));
+    this.#timer = this.#clock.setTimer(() => void this.#sendBatch(), wait);
+  }
+
+  /** Resolves when no row waits. */
+  flush(): Promise<void> {
+    if (this.#entries.length === 0 || this.#state === 'closed') return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idleListeners.push(resolve);
+    });
+  }
+
+  #notifyIdle(): void {
+    for (const listener of this.#idleListeners.splice(0)) listener();
+  }
+
+  /** Refuses further rows. Rows that still wait are rejected; their number is returned. */
+  close(): number {
+    this.#state = 'closed';
+    this.#timer?.close();
+    const lost = this.#entries.splice(0);
+    for (const { reject } of lost)
+      reject(new StoreError('closed', 'the store was closed before the row was known to be written'));
+    this.#notifyIdle();
+    return lost.length;
+  }
+}
