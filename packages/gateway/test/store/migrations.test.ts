@@ -1,0 +1,86 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { SCHEMA_VERSION } from '../../src/store/rows.ts';
+import { MIGRATIONS, type Migration, migrate } from '../../src/store/schema.ts';
+import { openWriter, readVersion, UNGUARDED } from '../../src/store/sqlite/database.ts';
+import { createKysely } from '../../src/store/sqlite/kysely.ts';
+import { SqliteLedger } from '../../src/store/sqlite/ledger.ts';
+import { createFolder, open, readTable, settle } from './ledger-fixture.ts';
+
+/** What a next release may add. */
+const NEXT: Migration = {
+  name: 'keys',
+  up: async (db) => {
+    await sql`create table virtual_keys (id text primary key not null, name text not null)`.execute(db);
+    await sql`alter table exchanges add column region text`.execute(db);
+    await sql`alter table exchanges add column priority integer not null default 3`.execute(db);
+  },
+};
+
+const openVersion = async (file: string, migrations: readonly Migration[], boot: string) => {
+  const db = openWriter(file);
+  await migrate(createKysely(db, UNGUARDED), 1, migrations);
+  const ledger = new SqliteLedger(db, { boot, node: 'n' });
+  return { db, ledger };
+};
+
+test('the version that rows need is the newest', () => {
+  expect(SCHEMA_VERSION).toBe(MIGRATIONS.length);
+});
+
+test('a database of version 1 is migrated forward with its rows, and each step is recorded once', async () => {
+  const file = `${createFolder()}/sluice.db`;
+  const first = await openVersion(file, MIGRATIONS.slice(0, 1), 'a');
+  first.ledger.recover(0);
+  first.ledger.write([open({ id: '1', ts: 1 })]);
+  first.db.close();
+  for (const boot of ['b', 'c']) {
+    const next = await openVersion(file, [...MIGRATIONS.slice(0, 1), NEXT], boot);
+    next.ledger.recover(0);
+    expect(readTable(next.db, 'schema_versions')).toMatchObject([
+      { version: 1, name: 'ledger' },
+      { version: 2, name: 'keys' },
+    ]);
+    expect(readTable(next.db, 'exchanges')).toMatchObject([{ id: '1', state: 'crashed', priority: 3 }]);
+    next.db.close();
+  }
+});
+
+test('the previous release reads and writes a migrated database, also while the next one uses it', async () => {
+  const file = `${createFolder()}/sluice.db`;
+  const next = await openVersion(file, [...MIGRATIONS, NEXT], 'next');
+  const previous = await openVersion(file, MIGRATIONS, 'previous');
+  expect(readVersion(previous.db)).toBe(MIGRATIONS.length + 1);
+  next.ledger.write([open({ id: '1', ts: 1 })]);
+  previous.ledger.write([open({ id: '2', ts: 1 }), settle({ id: '1', ts: 2, ending: 'answered' })]);
+  expect(readTable(next.db, 'exchanges')).toMatchObject([
+    { id: '1', state: 'settled' },
+    { id: '2', state: 'open' },
+  ]);
+  next.db.close();
+  previous.db.close();
+});
+
+test('a migration that fails leaves nothing behind', async () => {
+  const file = `${createFolder()}/sluice.db`;
+  const broken: Migration = {
+    name: 'broken',
+    up: async (db) => {
+      await sql`create table half (id text)`.execute(db);
+      throw new Error('stop');
+    },
+  };
+  const db = openWriter(file);
+  await expect(migrate(createKysely(db, UNGUARDED), 1, [...MIGRATIONS, broken])).rejects.toThrow('stop');
+  expect(readVersion(db)).toBe(MIGRATIONS.length);
+  expect(db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'half'").get().n).toBe(0);
+  db.close();
+});
+
+test('a file of another application is refused', () => {
+  const file = `${createFolder()}/other.db`;
+  const other = openWriter(file);
+  other.exec('PRAGMA application_id = 1; CREATE TABLE t (a)');
+  other.close();
+  expect(() => openWriter(file)).toThrow(`"${file}" is not a database of Sluice`);
+});
