@@ -186,7 +186,7 @@ export class Queries {
   async usage(query: UsageQuery): Promise<UsageRow[]> {
     const { by, since = 0, until = MAX_TIME, where = {} } = query;
     const bucket = query.bucket ?? (by === 'day' ? 'day' : undefined);
-    const chosen = (Object.keys(DIMENSION_COLUMNS) as Dimension[]).filter((name) => name === by || where[name] !== undefined);
+    const chosen = [...Object.keys(where), ...(by === 'day' ? [] : [by])].map(readDimension);
     const groups = new Map<string, UsageRow>();
     for (const segment of planUsage(new Set(chosen), Math.max(0, since), Math.min(MAX_TIME, until), bucket)) {
       for (const row of await this.#sumSegment(segment, by, bucket, where)) addTo(groups, row);
@@ -227,6 +227,13 @@ export class Queries {
       .limit(MAX_USAGE_ROWS + 1)
       .execute() as Promise<UsageRow[]>;
   }
+}
+
+/** Queries come from URLs. */
+function readDimension(name: string): Dimension {
+  if (Object.hasOwn(DIMENSION_COLUMNS, name)) return name as Dimension;
+  const known = ['day', ...Object.keys(DIMENSION_COLUMNS)].join(', ');
+  throw new StoreError('query', `usage has no dimension ${JSON.stringify(name)}; known: ${known}`);
 }
 
 /** The year 10889, within the hours that fit an id. */

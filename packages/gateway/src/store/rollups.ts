@@ -1,4 +1,5 @@
 /** Sums of settled exchanges by time, key, model, provider and tag: which exist, how they grow, and which one answers a query. */
+import { StoreError } from './errors.ts';
 import { classify, type ExchangeRow, type SqlValue, TOKEN_COLUMNS } from './rows.ts';
 
 /** What usage can be grouped and selected by, beside time. */
@@ -156,6 +157,6 @@ function find(dimensions: ReadonlySet<Dimension>, grain: Grain): number {
       rollup.dimensions.includes('tag') === dimensions.has('tag') &&
       [...dimensions].every((dimension) => rollup.dimensions.includes(dimension)),
   );
-  if (!found) throw new Error(`no roll-up by ${grain} has ${[...dimensions].join(', ')}`);
+  if (!found) throw new StoreError('query', `usage by ${grain} cannot be grouped by ${[...dimensions].join(', ')}`);
   return found.id;
 }

@@ -50,7 +50,7 @@ export function defaultDataFolder(
 /** Creates the folder and the database file when missing, readable by their user alone. */
 export function prepareFolder(folder: string): void {
   try {
-    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) chmodSync(folder, 0o700);
+    createFolder(folder);
     // SQLite gives its other files the mode of this one.
     closeSync(openSync(listFiles(folder).database, 'a', 0o600));
     closeSync(openSync(join(folder, '.write-test'), 'w', 0o600));
@@ -58,6 +58,14 @@ export function prepareFolder(folder: string): void {
   } catch (error) {
     throw createFolderError(folder, error);
   }
+}
+
+/** Like `mkdir -p`. Node's recursive `mkdirSync` never returns where the parent exists and ENOENT is the answer, as in /proc. */
+function createFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  if (parent !== folder) createFolder(parent);
+  mkdirSync(folder, { mode: 0o700 });
 }
 
 const createFolderError = (folder: string, error: unknown): StoreError =>

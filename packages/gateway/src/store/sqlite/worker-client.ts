@@ -30,7 +30,8 @@ export class WorkerClient {
 
   private constructor(settings: Omit<WorkerSettings, 'flags'>) {
     const workerData: WorkerSettings = { ...settings, flags: this.#flags };
-    this.#worker = new Worker(findScript('./worker.js'), { workerData, name: `store-${settings.role}` });
+    // Options of the process, such as --input-type, may not suit the worker.
+    this.#worker = new Worker(findScript('./worker.js'), { workerData, name: `store-${settings.role}`, execArgv: [] });
     this.#worker.on('message', (reply: WorkerReply) => this.#settle(reply));
     // An error ends the worker; `exit` follows.
     this.#worker.on('error', (error) => this.#fail(`the worker of the store failed: ${error.message}`));
