@@ -3,7 +3,7 @@
  * acknowledged. Plain JavaScript on the build, because the nightly proof runs it, too. As a script it is the process that is killed.
  */
 import { spawn } from 'node:child_process';
-import { writeSync } from 'node:fs';
+import { openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
@@ -25,25 +25,23 @@ export async function proveKills(folder, kills, random = Math.random) {
   return { kills, exchanges: acknowledged.size, writes, rows, crashed, violations };
 }
 
-/** Collects acknowledged steps as `id step`, until the process is killed this time after its first one. */
+/** Runs the process until this time after its first acknowledged step, and reads the steps that it wrote as `id step`. */
 function runUntilKilled(folder, ms, acknowledged) {
+  const file = join(folder, 'acknowledged');
+  rmSync(file, { force: true });
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), folder], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let rest = '';
+    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), folder, file], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), ms));
-    child.stdout.on('data', (data) => {
-      const lines = (rest + data).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
+    child.once('close', (code, signal) => {
+      if (signal !== 'SIGKILL') return reject(new Error(`the store ended with ${code ?? signal} before it was killed`));
+      for (const line of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
         const [id, step] = line.split(' ');
         acknowledged.set(id, (acknowledged.get(id) ?? new Set()).add(step));
       }
+      resolve(undefined);
     });
-    child.once('close', (code, signal) =>
-      signal === 'SIGKILL'
-        ? resolve(undefined)
-        : reject(new Error(`the store ended with ${code ?? signal} before it was killed`)),
-    );
   });
 }
 
@@ -80,10 +78,16 @@ function* findWrongSums(db) {
   }
 }
 
-/** Runs exchanges for ever and prints each step when it is durable. */
-async function write(folder) {
+/** Runs exchanges for ever and writes down each step when it is durable. */
+async function write(folder, file) {
   const store = await openStore({ folder, ballastBytes: 0 });
-  const acknowledge = (id, step) => void writeSync(1, `${id} ${step}\n`);
+  const steps = openSync(file, 'a');
+  let isFirst = true;
+  const acknowledge = (id, step) => {
+    writeSync(steps, `${id} ${step}\n`);
+    if (isFirst) process.stdout.write('begun\n');
+    isFirst = false;
+  };
   const runExchange = async () => {
     const { id, ts } = store.createId();
     const usage = { input_tokens: tokensOf(id), ending: 'answered', http_status: 200, cost_micros: 3 };
@@ -106,4 +110,4 @@ async function repeat(run) {
   for (;;) await run();
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await write(process.argv[2]);
+if (process.argv[1] === fileURLToPath(import.meta.url)) await write(process.argv[2], process.argv[3]);
