@@ -32,6 +32,7 @@ const LAYERS = {
     'providers',
     'terminal',
     'http',
+    'store',
     'config',
     'prices',
     'upstream',
@@ -51,7 +52,8 @@ type Package = keyof typeof LAYERS;
 const IMPORTED = {
   core: /^(?!)/,
   lab: /^(@sluice\/core(\/[\w-]+)*$|node:)/,
-  gateway: /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|picocolors$|pino$|prom-client$|undici$|yaml$|zod$)/,
+  gateway:
+    /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|@photostructure\/sqlite$|kysely$|picocolors$|pino$|prom-client$|undici$|yaml$|zod$)/,
 } as const satisfies Record<Package, RegExp>;
 
 const folderOf = (name: Package): string => join(root, 'packages', name, 'src');

@@ -12,7 +12,7 @@ export type Pattern = readonly string[];
 export type StatusTest = { readonly from: number; readonly to: number } | { readonly outcome: Outcome };
 
 /** Columns that are compared as text. */
-export type TextColumn =
+type TextColumn =
   | 'id'
   | 'request_id'
   | 'model'
@@ -30,7 +30,7 @@ export type TextColumn =
   | 'error_code';
 
 /** Columns that hold a list of texts. */
-export type ListColumn = 'tags' | 'rules' | 'note_codes';
+type ListColumn = 'tags' | 'rules' | 'note_codes';
 
 /** Numbers that can be compared; `tokens` is input and output together. */
 export type Quantity = 'cost_micros' | 'total_ms' | 'first_token_ms' | 'tokens';

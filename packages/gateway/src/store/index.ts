@@ -1,12 +1,34 @@
-/** The store of the gateway: a ledger of exchanges and attempts, its roll-ups, and queries over both. */
+/** The store of the gateway: a ledger of exchanges and attempts, its roll-ups, and queries over both. Other folders import this file. */
 import { openSqliteReader, openSqliteStore } from './sqlite/store.ts';
 import type { Store, StoreOptions, StoreReader } from './store.ts';
 
-export { StoreError } from './errors.ts';
-export { matchesFilter, parseFilter } from './filter.ts';
+export { StoreError, type StoreErrorCode } from './errors.ts';
+export { type Filter, type FilterProblem, matchesFilter, type ParsedFilter, parseFilter } from './filter.ts';
+export type { Admission } from './ids.ts';
+export type {
+  ExchangeDetail,
+  ExchangePage,
+  ListQuery,
+  SessionDetail,
+  SessionSummary,
+  UsageQuery,
+  UsageRow,
+} from './queries.ts';
+export type {
+  AttemptOpening,
+  AttemptProgress,
+  AttemptRow,
+  AttemptSettlement,
+  ExchangeOpening,
+  ExchangeRow,
+  ExchangeSettlement,
+  NoteRow,
+  Provenance,
+  TokenCounts,
+} from './rows.ts';
 export { restore } from './sqlite/backup.ts';
 export { defaultDataFolder } from './sqlite/folder.ts';
-export type { Store, StoreOptions, StoreReader, StoreStatus } from './store.ts';
+export type { Ledger, Store, StoreOptions, StoreReader, StoreStatus } from './store.ts';
 
 /**
  * Opens the store of a gateway. Throws a `StoreError`: `not_writable` (a caller may open one in memory instead), `owned` by another

@@ -74,7 +74,7 @@ export type SummedRow = Pick<
 > & { tags: string };
 
 /** What one exchange adds to its roll-ups. */
-export function computeSums(row: SummedRow): number[] {
+function computeSums(row: SummedRow): number[] {
   const outcome = classify(row);
   return [
     1,

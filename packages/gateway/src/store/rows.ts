@@ -36,7 +36,7 @@ export const TOKEN_COLUMNS = [
 export type Provenance = 'reported' | 'derived' | 'estimated' | 'uncertain';
 
 /** `open` until settled; `crashed` when the gateway ended before it could settle the row. */
-export type RowState = 'open' | 'settled' | 'crashed';
+type RowState = 'open' | 'settled' | 'crashed';
 
 /** A loss or repair of a conversion, as the exchange notes it. */
 export interface NoteRow {
@@ -86,7 +86,7 @@ export interface AttemptProgress extends Partial<TokenCounts> {
 }
 
 /** What both an attempt and its exchange have at their end. Durations are monotonic. */
-export interface Settlement extends Partial<TokenCounts> {
+interface Settlement extends Partial<TokenCounts> {
   model_answered?: string | null;
   provenance?: Provenance | null;
   /** Null when the price is unknown. */
@@ -232,8 +232,8 @@ const SEPARATORS = /["\\,[\]\p{Cc}]/gu;
 /** One element of a list, as it is stored and searched. */
 export const cleanElement = (text: string): string => (cleanText(text, MAX_TAG_LENGTH) ?? '').replace(SEPARATORS, '_');
 
-const cleanList = (texts: Iterable<string>, max: number): string =>
-  JSON.stringify([...new Set([...texts].slice(0, max).map(cleanElement))].filter((text) => text !== ''));
+const cleanList = (texts: readonly string[], max: number): string =>
+  texts.length === 0 ? '[]' : JSON.stringify([...new Set(texts.slice(0, max).map(cleanElement))].filter((text) => text !== ''));
 
 /** A count from 0 to `max`; null when there is none. */
 const cleanCount = (value: number | null | undefined, max: number): number | null =>
@@ -340,7 +340,7 @@ export function listExchangeSettlement(row: ExchangeSettlement): SqlValue[] {
     cleanMs(row.queue_ms),
     notes.length,
     joinNotes(notes),
-    cleanList(new Set(notes.map(({ code }) => code.toLowerCase())), MAX_RULES),
+    notes.length === 0 ? '[]' : cleanList([...new Set(notes.map(({ code }) => code.toLowerCase()))], MAX_RULES),
     cleanList(row.rules ?? [], MAX_RULES),
     row.id,
   ];

@@ -35,7 +35,7 @@ export function createFolder(): string {
 }
 
 /** A database in memory with the newest schema. */
-export async function createDatabase(): Promise<Database> {
+async function createDatabase(): Promise<Database> {
   const db = openWriter(':memory:');
   cleanups.push(() => db.isOpen && db.close());
   await migrate(createKysely(db, UNGUARDED), 0);

@@ -19,7 +19,7 @@ export interface WorkerSettings extends Boot {
 }
 
 /** How long exchanges are kept. Roll-ups are kept for ever. */
-export interface Retention {
+interface Retention {
   /** Days; null keeps exchanges for ever. */
   readonly days: number | null;
   /** The most exchanges to keep; null for any number. */
