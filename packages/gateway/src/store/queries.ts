@@ -101,7 +101,7 @@ export class Queries {
 
   /** A page of exchanges, newest first. */
   async list({ filter = [], cursor = null, limit = DEFAULT_LIMIT }: ListQuery): Promise<ExchangePage> {
-    const size = Math.max(1, Math.min(MAX_LIMIT, Math.floor(limit)));
+    const size = readLimit(limit);
     const range = findIdRange(filter);
     let below = cursor !== null && (range.to === null || cursor < range.to) ? cursor : range.to;
     const found: StoredExchange[] = [];
@@ -160,7 +160,7 @@ export class Queries {
       .select(SESSION_SUMS)
       .groupBy('session_id')
       .orderBy(sql`max(id)`, 'desc')
-      .limit(Math.max(1, Math.min(MAX_LIMIT, limit)))
+      .limit(readLimit(limit))
       .execute();
   }
 
@@ -172,7 +172,7 @@ export class Queries {
     const ofSession = this.#db.selectFrom('exchanges').where('session_id', '=', id);
     const session = await ofSession.select(SESSION_SUMS).groupBy('session_id').executeTakeFirst();
     if (!session) return null;
-    const size = Math.max(1, Math.min(MAX_LIMIT, Math.floor(limit)));
+    const size = readLimit(limit);
     const rows = await ofSession
       .$if(cursor !== null, (query) => query.where('id', '<', cursor ?? ''))
       .selectAll()
@@ -228,6 +228,9 @@ export class Queries {
       .execute() as Promise<UsageRow[]>;
   }
 }
+
+const readLimit = (limit: number): number =>
+  Number.isNaN(limit) ? DEFAULT_LIMIT : Math.max(1, Math.min(MAX_LIMIT, Math.floor(limit)));
 
 /** Queries come from URLs. */
 function readDimension(name: string): Dimension {

@@ -154,13 +154,18 @@ function describeOwner(folder: string, owner: Owner | undefined, now: number): s
 
 // ---- space in reserve
 
+/** The space that is left on the disk of a folder. */
+export function readFreeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
+
 /** Writes the ballast: a file whose only use is to be deleted when the disk is full. Returns whether it exists. */
 export function createBallast(folder: string, bytes: number): boolean {
   const { ballast } = listFiles(folder);
   if (bytes <= 0 || existsSync(ballast)) return existsSync(ballast);
-  const { bavail, bsize } = statfsSync(folder);
   // Not the last space of the disk: it would be missing at once.
-  if (bavail * bsize < 4 * bytes) return false;
+  if (readFreeBytes(folder) < 4 * bytes) return false;
   const file = openSync(`${ballast}.new`, 'w', 0o600);
   try {
     const block = Buffer.alloc(Math.min(bytes, 1 << 20), 0x5a);

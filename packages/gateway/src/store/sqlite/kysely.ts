@@ -8,10 +8,10 @@ export function createKysely(db: Database, guard: Guard): Kysely<Tables> {
   const prepare = (text: string): SqliteStatement => {
     const statement = guard(() => db.prepare(text));
     return {
-      reader: statement.columns().length > 0,
+      reader: guard(() => statement.columns()).length > 0,
       all: (values) => guard(() => statement.all(...values)),
       run: (values) => guard(() => statement.run(...values)),
-      iterate: (values) => statement.iterate(...values),
+      iterate: (values) => guard(() => statement.all(...values)).values(),
     };
   };
   return new Kysely<Tables>({ dialect: new SqliteDialect({ database: { close: () => guard(() => db.close()), prepare } }) });

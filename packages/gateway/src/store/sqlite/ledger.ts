@@ -214,9 +214,9 @@ const pickMark = ([
   model = null,
 ]: readonly SqlValue[]): SqlValue[] => [provider, protocol, model, number, id, number];
 
-/** Each token count is bound three times, for `raise`. */
+/** Each token count is bound twice, for `raise`. */
 const repeatTokens = (values: readonly SqlValue[]): SqlValue[] =>
-  values.flatMap((value, index) => (index < TOKEN_COLUMNS.length ? [value, value, value] : [value]));
+  values.flatMap((value, index) => (index < TOKEN_COLUMNS.length ? [value, value] : [value]));
 
 const marks = (count: number): string => Array(count).fill('?').join(', ');
 
@@ -224,7 +224,7 @@ const assign = (columns: readonly string[]): string => columns.map((column) => `
 
 /** Takes the larger of both values: the same after any number of repetitions, in any order. */
 const raise = (column: string): string =>
-  `${column} = CASE WHEN ? IS NOT NULL AND (${column} IS NULL OR ${column} < ?) THEN ? ELSE ${column} END`;
+  `${column} = CASE WHEN ${column} IS NULL OR ${column} < ? THEN coalesce(?, ${column}) ELSE ${column} END`;
 
 const OPEN_EXCHANGE = `INSERT INTO exchanges (${OPENING_COLUMNS.join(', ')}, boot_id, node_id)
   VALUES (${marks(OPENING_COLUMNS.length + 2)}) ON CONFLICT (id) DO NOTHING`;

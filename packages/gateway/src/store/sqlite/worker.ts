@@ -4,7 +4,7 @@ import { StoreError, type StoreErrorCode } from '../errors.ts';
 import type { Queries } from '../queries.ts';
 import { SCHEMA_VERSION } from '../rows.ts';
 import { type Database, type Guard, openReader, openWriter, RESULT, readResultCode, readVersion } from './database.ts';
-import { createBallast, FolderLock, freeBallast, listFiles, prepareFolder } from './folder.ts';
+import { createBallast, FolderLock, freeBallast, listFiles, prepareFolder, readFreeBytes } from './folder.ts';
 import { type Recovery, SqliteLedger } from './ledger.ts';
 import type { NumberedRequest, WorkerFailure, WorkerReply, WorkerRequest, WorkerSettings } from './messages.ts';
 
@@ -80,7 +80,7 @@ class WriterWorker extends ReaderWorker {
     this.recovery = guard(() => this.#ledger.recover(Date.now()));
     this.#every(settings.maintenanceMs, () => this.#maintain());
     if (lock) this.#every(settings.heartbeatMs, () => lock.beat(Date.now()));
-    if (lock) setImmediate(() => this.#restoreBallast());
+    setImmediate(() => attempt(() => this.#restoreBallast()));
   }
 
   static async open(): Promise<WriterWorker> {
@@ -108,14 +108,7 @@ class WriterWorker extends ReaderWorker {
   }
 
   #every(ms: number, run: () => void): void {
-    const attempt = (): void => {
-      try {
-        run();
-      } catch {
-        // A failing disk shows in the next batch, which reports it.
-      }
-    };
-    this.#timers.push(setInterval(attempt, ms));
+    this.#timers.push(setInterval(() => attempt(run), ms));
   }
 
   #maintain(): void {
@@ -134,16 +127,8 @@ class WriterWorker extends ReaderWorker {
       () =>
         (days === null ? 0 : this.#ledger.prune(Date.now() - days * DAY_MS)) + (rows === null ? 0 : this.#ledger.pruneTo(rows)),
     );
-    if (count > 0) setImmediate(() => this.#pruneQuietly());
+    if (count > 0) setImmediate(() => attempt(() => this.#prune()));
     return count;
-  }
-
-  #pruneQuietly(): void {
-    try {
-      this.#prune();
-    } catch {
-      // The next maintenance tries again.
-    }
   }
 
   override async handle(request: WorkerRequest): Promise<unknown> {
@@ -171,22 +156,27 @@ class WriterWorker extends ReaderWorker {
   /** Deleting rows needs room for the log, which the ballast gives. The batch is sent again afterwards. */
   #makeRoom(): void {
     if (!this.#lock || !freeBallast(settings.folder)) return;
-    try {
+    attempt(() => {
       this.#prune();
       guard(() => this.#ledger.checkpoint());
-    } catch {
-      // The disk is still full: the batch fails again and is kept.
-    }
+    });
   }
 
   #stop(): void {
     for (const timer of this.#timers) clearInterval(timer);
-    try {
-      guard(() => this.#ledger.end(Date.now()));
-    } finally {
-      guard(() => this.db.close());
-      guard(() => this.#lock?.release());
-    }
+    // If this cannot be written, the next start checks the file.
+    attempt(() => guard(() => this.#ledger.end(Date.now())));
+    guard(() => this.db.close());
+    guard(() => this.#lock?.release());
+  }
+}
+
+/** Work that can wait: when the disk fails, the next batch reports it, and the next maintenance tries again. */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // Said above.
   }
 }
 
@@ -197,10 +187,11 @@ async function bringUpToDate(db: Database): Promise<void> {
 
 const DAY_MS = 86_400_000;
 
-const isDiskFull = (error: unknown): boolean => {
+/** The index of the write-ahead log reports a full disk as an I/O error. */
+function isDiskFull(error: unknown): boolean {
   const code = readResultCode(error);
-  return code === RESULT.full || code === RESULT.ioError;
-};
+  return code === RESULT.full || (code === RESULT.ioError && readFreeBytes(settings.folder) < settings.ballastBytes);
+}
 
 const ERROR_CODES: Readonly<Partial<Record<number, StoreErrorCode>>> = {
   [RESULT.corrupt]: 'damaged',
