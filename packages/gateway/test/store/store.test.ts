@@ -223,21 +223,22 @@ describe('backup and restore', () => {
 });
 
 describe('the end of the process', () => {
-  const WRITE = `const store = await openStore({ folder: args[0], ballastBytes: 0, batchMs: 0 });
-    let n = 0;
-    const write = () => { for (let i = 0; i < 50; i++) store.openExchange({ id: process.pid + '-' + n++, ts: 1 }).catch(() => {}); };
-    setInterval(write, 1); store.list().catch(() => {});`;
+  // The lock keeps the writer inside a native call while the process ends.
+  const WRITE = `const store = await openStore({ folder: args[0], ballastBytes: 0, busyMs: 1500 });
+    await store.openExchange({ id: String(process.pid), ts: 1 });
+    const db = new DatabaseSync(args[0] + '/sluice.db'); db.exec('BEGIN IMMEDIATE');
+    store.openExchange({ id: 'waits', ts: 1 });`;
 
   // Inside a native call of a worker each of these would abort the process with code 134.
   test.each([
-    ['process.exit', 'setTimeout(() => process.exit(7), 60);', 7],
-    ['an uncaught exception', "setTimeout(() => { throw new Error('bug'); }, 60);", 1],
-    ['an unhandled rejection', "setTimeout(() => { Promise.reject(new Error('bug')); }, 60);", 1],
+    ['process.exit', 'setTimeout(() => process.exit(7), 300);', 7],
+    ['an uncaught exception', "setTimeout(() => { throw new Error('bug'); }, 300);", 1],
+    ['an unhandled rejection', "setTimeout(() => { Promise.reject(new Error('bug')); }, 300);", 1],
   ])('by %s during writes keeps its exit code', async (_, text, code) => {
     const folder = createFolder();
-    for (let run = 0; run < 3; run++) expect(await runScript(WRITE + text, folder).ended).toBe(code);
+    expect(await runScript(WRITE + text, folder).ended).toBe(code);
     const store = await start({ folder });
-    expect(store.status().crashed_exchanges).toBeGreaterThan(0);
+    expect(store.status().crashed_exchanges).toBe(1);
   });
 
   test('a closed store does not keep the process alive', async () => {
