@@ -74,7 +74,7 @@ const delay = monitorEventLoopDelay({ resolution: 1 });
 await runExchange();
 times.length = 0;
 delay.enable();
-const cpu = process.threadCpuUsage?.() ?? process.cpuUsage();
+const cpu = process.cpuUsage();
 const begun = performance.now();
 const streams = Array.from({ length: STREAMS }, runStream);
 await sleep(SECONDS * 1000);

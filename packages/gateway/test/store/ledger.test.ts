@@ -256,6 +256,13 @@ describe('roll-ups', () => {
     { weight: 1, arbitrary: fc.record({ is: fc.constant('crash' as const) }) },
   );
 
+  test('an exchange counts for the hour in which it was admitted, however long it runs', async () => {
+    const { db, ledger } = await createLedger();
+    ledger.write([open({ id: ID, ts: TS }), settle({ id: ID, ts: TS + 86_400_000, ending: 'answered', total_ms: 86_400_000 })]);
+    const buckets = db.prepare('SELECT DISTINCT bucket FROM usage_rollups ORDER BY 1').all();
+    expect(buckets.map(({ bucket }) => bucket)).toEqual([Math.floor(TS / 86_400_000), Math.floor(TS / 3_600_000)]);
+  });
+
   test('equal the sums over rows after any schedule of writes, repetitions and crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
