@@ -223,10 +223,10 @@ describe('backup and restore', () => {
 });
 
 describe('the end of the process', () => {
-  // The lock keeps the writer inside a native call while the process ends.
+  // The lock keeps the writer inside a native call while the process ends. It is global, or it may be collected.
   const WRITE = `const store = await openStore({ folder: args[0], ballastBytes: 0, busyMs: 1500 });
     await store.openExchange({ id: String(process.pid), ts: 1 });
-    const db = new DatabaseSync(args[0] + '/sluice.db'); db.exec('BEGIN IMMEDIATE');
+    globalThis.db = new DatabaseSync(args[0] + '/sluice.db'); db.exec('BEGIN IMMEDIATE');
     store.openExchange({ id: 'waits', ts: 1 });`;
 
   // Inside a native call of a worker each of these would abort the process with code 134.
