@@ -18,10 +18,10 @@ import { listSnapshotNames, loadSnapshot } from '../prices/snapshot.ts';
 import { findPriceSource, PRICED_VENDORS } from '../prices/sources.ts';
 import { createPriceTable, type ModelPrice, type PriceTable } from '../prices/table.ts';
 import { findProfileId, PROVIDER_IDS } from '../providers/lookup.ts';
-import { readText } from '../terminal/inputs.ts';
+import { UsageError } from '../terminal/errors.ts';
+import { readFileBytes } from '../terminal/inputs.ts';
 import type { CliIo } from '../terminal/io.ts';
 import { type Colors, chooseColors } from '../terminal/text.ts';
-import { UsageError } from './command.ts';
 
 /** What is asked for. */
 interface PriceQuery {
@@ -52,7 +52,7 @@ async function readOptions(config: string | undefined, io: CliIo): Promise<Optio
   const file = config ?? findConfig(process.cwd());
   if (file === undefined) return createDefaultSource().options;
   try {
-    return loadConfig(file, await readText(file, io), io.env).options;
+    return loadConfig(file, (await readFileBytes(file, io)).toString('utf8'), io.env).options;
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
     const code = systemCode(error);

@@ -8,14 +8,16 @@ import {
   type ProviderProfile,
   type RequestTarget,
 } from '@sluice/core';
-import { CODECS, readRequestTarget } from '@sluice/core/engine';
+import { CODECS, decodeRequest, estimateTokens } from '@sluice/core/engine';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Cost } from '../prices/cost.ts';
 import type { Call } from '../upstream/dialer.ts';
+import { mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { ClientStream, encodeHeartbeat } from './client-stream.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
 import { redactBytes } from './read-reply.ts';
+import type { ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import { AttemptLoop } from './rounds.ts';
 import { attemptStream } from './stream.ts';
@@ -52,16 +54,23 @@ export class Conversation {
   #upstreamHeaders: Record<string, string> = {};
   /** When the first content arrived. */
   #firstAt: number | undefined;
+  /** When the request was first sent to an upstream. */
+  #firstCallAt: number | undefined;
 
   constructor(request: ModelRequest, services: Services) {
     this.#request = request;
     this.#services = services;
-    this.#target = readRequestTarget(request.client, request.wire);
+    this.#target = request.target;
     this.#endpoint =
       request.kind === 'chat' ? new ChatEndpoint(this.#target.isStream, services) : new SideEndpoint(request, services.log);
     this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
     this.#loop = new AttemptLoop(
-      { id: request.id, connection: request.connection, attempt: (candidate, repeat) => this.#tryCandidate(candidate, repeat) },
+      {
+        id: request.id,
+        connection: request.connection,
+        record: request.record,
+        attempt: (candidate, repeat) => this.#tryCandidate(candidate, repeat),
+      },
       services,
     );
   }
@@ -77,7 +86,7 @@ export class Conversation {
         holdMs,
       );
     try {
-      return this.#result(await this.#respond());
+      return await this.#result(await this.#respond());
     } catch (cause) {
       // Once the stream has begun, the error can only be reported in it.
       if (!this.#clientStream?.isOpen) throw cause;
@@ -85,7 +94,7 @@ export class Conversation {
         { request_id: this.#request.id, error: String(cause instanceof Error ? cause.stack : cause) },
         'failed',
       );
-      return this.#refuse(INTERNAL);
+      return await this.#refuse(INTERNAL);
     } finally {
       holdTimer?.close();
       this.#clientStream?.close();
@@ -122,21 +131,76 @@ export class Conversation {
 
   async #dispatch(candidate: Candidate, { exchange, call }: PreparedRequest): Promise<Outcome> {
     this.#exchange = exchange;
-    if ('is' in call) return call;
+    const outcome = 'is' in call ? call : await this.#attempt(candidate, exchange, call);
+    this.#recordAttempt(outcome);
+    return outcome;
+  }
+
+  #attempt(candidate: Candidate, exchange: Exchange, call: Call): Promise<Outcome> {
     this.#measureOverhead(candidate);
     const attempt = this.#createAttempt(exchange, candidate);
     if (!this.#clientStream) return this.#attemptWhole(call, attempt);
     return attemptStream(call, attempt, {
       clientStream: this.#clientStream,
       onFirstContent: (headers) => this.#onFirstContent(candidate, headers),
+      recordEnd: (error) => {
+        this.#recordAttempt({ is: 'answered', ...(error && { error }) });
+        return this.#settle(this.#buildResult(200, error));
+      },
     });
   }
 
   async #attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
     const { provider, model } = attempt.candidate;
     const outcome = await attemptWhole(call, attempt);
-    if (outcome.is === 'answered') this.#services.metrics.answeredFor(provider.id, model);
+    if (outcome.is === 'answered') {
+      this.#observeWhole(attempt);
+      this.#services.metrics.answeredFor(provider.id, model);
+    }
     return outcome;
+  }
+
+  #observeWhole({ exchange, record: { attempt } }: Attempt): void {
+    if (!attempt) return;
+    attempt.hadContent();
+    // A glanced response is not decoded, and reading `answer` would decode it.
+    const answer = exchange.hasUsageOnly ? undefined : exchange.canonicalResponse;
+    if (!answer) return;
+    attempt.modelAnswered = answer.model;
+    if (!exchange.usage) attempt.outputCharacters = JSON.stringify(answer.content).length;
+  }
+
+  /** The end of the current attempt. What it used is known from the upstream, or estimated from its content. */
+  #recordAttempt(outcome: Outcome): void {
+    const { record } = this.#request;
+    const error = outcome.is === 'gone' ? undefined : outcome.error;
+    const ending = outcome.is === 'gone' ? this.#goneEnding : findEnding(error);
+    const usage = this.#exchange?.usage;
+    const estimate = usage ? undefined : this.#estimateUsage(ending);
+    record.endAttempt({
+      status: error ? error.upstream?.status : 200,
+      ending,
+      error,
+      usage: usage ?? estimate,
+      provenance: estimate ? 'estimated' : usage?.uncertain ? 'uncertain' : 'reported',
+      cost: (usage ?? estimate) && this.#findCost(usage ?? estimate),
+      possiblyBilled: !usage && (record.attempt?.firstTokenAt !== undefined || (error !== undefined && mayBeBilled(error))),
+    });
+  }
+
+  get #goneEnding(): Ending {
+    return this.#clientStream?.isStalled ? 'client_stalled' : 'client_aborted';
+  }
+
+  /** What was used by a response whose upstream reported no usage: nobody is charged for an upstream's own failure. */
+  #estimateUsage(ending: Ending): CanonicalUsage | undefined {
+    const { record, client, wire } = this.#request;
+    if (this.#endpoint.kind !== 'chat' || record.attempt?.firstTokenAt === undefined || !ESTIMATED_ENDINGS.has(ending))
+      return undefined;
+    return {
+      input_tokens: estimateInput(client, wire),
+      output_tokens: Math.ceil(record.attempt.outputCharacters / CHARACTERS_PER_TOKEN),
+    };
   }
 
   #createAttempt(exchange: Exchange, candidate: Candidate): Attempt {
@@ -148,6 +212,7 @@ export class Conversation {
       transport: candidate.transport ?? dialer,
       limits,
       connection,
+      record: this.#request.record,
       redact: redactUpstream,
       onAgain: () => this.#loop.repeated(candidate),
       onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'unexpected upstream response'),
@@ -156,9 +221,9 @@ export class Conversation {
 
   /** Recorded at the end: a model gets its own label only after its provider has responded. */
   #measureOverhead(candidate: Candidate): void {
-    const { now } = this.#services;
+    this.#firstCallAt ??= this.#services.now();
     if (this.#loop.attempts === 1 && this.#endpoint.kind === 'chat')
-      this.#overhead = { candidate, seconds: (now() - this.#request.receivedAt) / 1000 };
+      this.#overhead = { candidate, seconds: (this.#firstCallAt - this.#request.receivedAt) / 1000 };
   }
 
   #onFirstContent(candidate: Candidate, headers: Record<string, string>): void {
@@ -170,10 +235,10 @@ export class Conversation {
     this.#findSeries(candidate).firstToken((this.#firstAt - this.#request.receivedAt) / 1000);
   }
 
-  #result(outcome: Outcome): Result {
+  async #result(outcome: Outcome): Promise<Result> {
     switch (outcome.is) {
       case 'gone':
-        return { ...this.#buildResult(499), ending: this.#clientStream?.isStalled ? 'client_stalled' : 'client_aborted' };
+        return { ...this.#buildResult(499), ending: this.#goneEnding };
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
       case 'answered':
@@ -183,9 +248,17 @@ export class Conversation {
     }
   }
 
-  #send(reply: Reply, error?: CanonicalError): Result {
+  /** Records the exchange; the client may receive its end when the promise resolves. */
+  #settle({ status, ending, error, notes }: Result): Promise<void> | undefined {
+    const { record, receivedAt } = this.#request;
+    const queueMs = this.#firstCallAt === undefined ? undefined : this.#firstCallAt - receivedAt;
+    return record.settle({ status, ending, error, notes, ...(queueMs !== undefined && { queue_ms: queueMs }) });
+  }
+
+  async #send(reply: Reply, error?: CanonicalError): Promise<Result> {
     const { limits } = this.#services;
     const result = this.#buildResult(reply.status, error);
+    await this.#settle(result);
     sendReply(this.#request.connection.response, reply, result, {
       stallMs: limits.stallMs,
       redact: chooseRedact(error, this.#services),
@@ -202,15 +275,17 @@ export class Conversation {
   }
 
   /** No candidate responded: sends the last error in the client's protocol, inside the stream if that has begun. */
-  #refuse(error: CanonicalError, reply?: Reply): Result {
+  async #refuse(error: CanonicalError, reply?: Reply): Promise<Result> {
     const { client } = this.#request;
     const exchange = this.#exchange ?? createExchange(client, client, { provider: NO_PROVIDER });
     if (!this.#clientStream?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
     const redact = chooseRedact(error, this.#services);
     const repeat = exchange.repeatInBand(error);
+    const result = this.#buildResult(200, error);
+    await this.#settle(result);
     this.#clientStream.write(redactBytes(exchange.inBand(error), redact));
     this.#clientStream.endInError(repeat && redactBytes([repeat], redact));
-    return this.#buildResult(200, error);
+    return result;
   }
 
   #createClientStream(): ClientStream {
@@ -247,8 +322,8 @@ export class Conversation {
     return { ...this.#progress(), status, ending: findEnding(error), error, usage, cost, series: this.#finishSeries() };
   }
 
-  #findCost(usage: CanonicalUsage): Cost | null {
-    if (!this.#candidate) return null;
+  #findCost(usage: CanonicalUsage | undefined): Cost | null {
+    if (!this.#candidate || !usage) return null;
     const { provider, model } = this.#candidate;
     return this.#request.directory.prices.cost(usage, provider.id, model, Date.now());
   }
@@ -276,7 +351,11 @@ export interface ModelRequest {
   id: string;
   client: Codec;
   wire: ClientRequest;
+  /** The model and the stream flag of the request. */
+  target: RequestTarget;
   connection: ClientConnection;
+  /** The record of the exchange in the ledger. */
+  record: ExchangeRecord;
   directory: Directory;
   /** When the whole request had arrived, by `services.now`. */
   receivedAt: number;
@@ -297,6 +376,21 @@ function prepareCall(exchange: Exchange, wire: ClientRequest, candidate: Candida
     return buildCall(exchange, wire, candidate, repeat);
   } catch (error) {
     return toFailedOutcome(error);
+  }
+}
+
+/** Endings after which a response without reported usage is charged by an estimate. */
+const ESTIMATED_ENDINGS: ReadonlySet<Ending> = new Set(['answered', 'client_aborted', 'client_stalled', 'stopped']);
+
+/** As `estimateTokens` counts English and code. */
+const CHARACTERS_PER_TOKEN = 4;
+
+/** The prompt tokens of a request, estimated; 0 when it cannot be read. */
+function estimateInput(client: Codec, { body }: ClientRequest): number {
+  try {
+    return estimateTokens(decodeRequest(body, { from: client })).input_tokens;
+  } catch {
+    return 0;
   }
 }
 

@@ -11,6 +11,8 @@ export class ResponseMeter {
   /** The upstream as error messages name it. */
   readonly #name: string;
   readonly #tallies = new Map<number, Tally>();
+  /** Characters of text, reasoning and arguments so far. */
+  characters = 0;
 
   constructor(limits: ResponseLimits, name: string) {
     this.#limits = limits;
@@ -21,6 +23,7 @@ export class ResponseMeter {
   add(event: CanonicalStreamEvent): CanonicalError | undefined {
     switch (event.type) {
       case 'content_block_delta':
+        this.characters += countCharacters(event.delta);
         if (event.delta.type === 'input_json_delta') return this.#grow(event, event.delta.partial_json);
         return event.delta.type === 'input_text_delta' ? this.#grow(event, event.delta.text) : undefined;
       case 'content_block_start':
@@ -51,6 +54,23 @@ export class ResponseMeter {
     return checkExcess(meter, this.#limits, this.#name);
   }
 }
+
+/** The length of a delta's text; other deltas have none. */
+function countCharacters(delta: ContentDelta): number {
+  switch (delta.type) {
+    case 'text_delta':
+    case 'input_text_delta':
+      return delta.text.length;
+    case 'thinking_delta':
+      return delta.thinking.length;
+    case 'input_json_delta':
+      return delta.partial_json.length;
+    default:
+      return 0;
+  }
+}
+
+type ContentDelta = Extract<CanonicalStreamEvent, { type: 'content_block_delta' }>['delta'];
 
 type ResponseLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
 

@@ -9,6 +9,7 @@ import { type Call, chooseRepeat, type Line, putDispositionFirst, type Receiver 
 import type { ClientConnection } from './client-connection.ts';
 import type { Result } from './conversation.ts';
 import type { Destination } from './destination.ts';
+import type { ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, type Progress, sendReply } from './reply.ts';
 import {
   createConnectionError,
@@ -38,6 +39,8 @@ export interface ForwardedRequest {
   response: ServerResponse;
   headers: Record<string, string>;
   connection: ClientConnection;
+  /** The record of the exchange in the ledger. */
+  record: ExchangeRecord;
 }
 
 function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body }: Destination, limits: Limits): Call {
@@ -96,6 +99,7 @@ class Passage implements Receiver {
   begin(call: Call): void {
     const { connection } = this.#forwarded;
     connection.listen(this.#onInterruption);
+    this.#startAttempt();
     this.#deadline.expect(this.#headMs);
     this.#line = this.#services.dialer.dial(call, this);
     if (connection.isInterrupted) this.#onInterruption();
@@ -117,6 +121,17 @@ class Passage implements Receiver {
 
   again(): void {
     this.#progress.attempts++;
+    this.#forwarded.record.endAttempt({ status: undefined, ending: 'upstream_error', possiblyBilled: true });
+    this.#startAttempt();
+  }
+
+  connected(): void {
+    this.#forwarded.record.attempt?.connected();
+  }
+
+  #startAttempt(): void {
+    const { id: provider, protocol } = this.#endpoint.provider;
+    this.#forwarded.record.startAttempt({ provider, protocol, model: this.#progress.model });
   }
 
   start(status: number, headers: Record<string, string>): void {
@@ -129,6 +144,7 @@ class Passage implements Receiver {
     }
     this.#status = status;
     this.#headers = headers;
+    this.#forwarded.record.attempt?.responded(headers);
     this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
     if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
     else
@@ -216,6 +232,13 @@ class Passage implements Receiver {
     this.#isSettled = true;
     this.#deadline.stop();
     this.#forwarded.connection.unlisten(this.#onInterruption);
+    // Bytes that are not read have no usage; what the provider charges for them is not known.
+    this.#forwarded.record.endAttempt({
+      status: this.#status || undefined,
+      ending: result.ending,
+      error: result.error,
+      possiblyBilled: this.#status > 0 && this.#status < 400,
+    });
     this.#resolve({ ...this.#progress, ...result });
   }
 }

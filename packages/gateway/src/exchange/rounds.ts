@@ -10,6 +10,7 @@ import {
   type RefusedField,
 } from '../upstream/retry.ts';
 import { type ClientConnection, waitFor } from './client-connection.ts';
+import type { ExchangeRecord } from './record.ts';
 import {
   type Candidate,
   createPausedError,
@@ -41,26 +42,29 @@ export class AttemptLoop {
   }
 
   /** Counts a request that is sent again because its kept connection was closed before a byte of the response. */
-  repeated({ provider, model }: Candidate): void {
+  repeated(candidate: Candidate): void {
+    const { provider, model } = candidate;
     this.#services.log.warn(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, may_be_billed: true },
       'kept-alive connection was closed; retrying on a new one',
     );
-    this.#count();
+    this.#options.record.endAttempt({ status: undefined, ending: 'upstream_error', possiblyBilled: true });
+    this.#count(candidate);
   }
 
   /**
    * Counts a request that is sent again without an optional field that the target rejected. False when no retry is left
    * for it.
    */
-  repeatWithout(field: RefusedField, { provider, model }: Candidate, { message }: CanonicalError): boolean {
+  repeatWithout(field: RefusedField, candidate: Candidate, { message }: CanonicalError): boolean {
+    const { provider, model } = candidate;
     const { log, budget } = this.#services;
     if (this.#options.connection.isInterrupted || !budget.spend()) return false;
     log.info(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, field, reason: message },
       'provider rejected an optional field; retrying without it',
     );
-    this.#count();
+    this.#count(candidate);
     return true;
   }
 
@@ -137,15 +141,16 @@ export class AttemptLoop {
   }
 
   async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
-    this.#count();
+    this.#count(candidate);
     const outcome = await this.#options.attempt(candidate, this.#isSpent ? 'never' : repeat);
     this.#record(candidate, outcome);
     return outcome;
   }
 
-  #count(): void {
+  #count({ provider, model }: Candidate): void {
     this.#attempts++;
     this.#attemptsHere++;
+    this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
   }
 
   /** How long to wait before the next attempt; undefined when there is none. */
@@ -215,6 +220,7 @@ export interface AttemptLoopOptions {
   /** The id of the request, for the log. */
   id: string;
   connection: ClientConnection;
+  record: ExchangeRecord;
   /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
   attempt: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
 }

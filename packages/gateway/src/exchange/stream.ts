@@ -33,10 +33,18 @@ export interface StreamEnd {
   clientStream: ClientStream;
   /** The first content has arrived; the headers are those of the upstream's response. */
   onFirstContent: (headers: Record<string, string>) => void;
+  /** Records how the response ends. Its last bytes are held back until the promise resolves. */
+  recordEnd: (error: CanonicalError | undefined) => Promise<void> | undefined;
 }
 
 /** Whether the client reads the stream: as fast as it is written, too slowly, or not any more because it has left. */
 type Reading = 'fast' | 'slow' | 'gone';
+
+/**
+ * Whether output may be sent: `closed` until the first content; `waiting` for the ledger, before the first content or
+ * before the end; `open`; `ended` when the end is recorded.
+ */
+type Gate = 'closed' | 'waiting' | 'open' | 'ended';
 
 class StreamAttempt implements Receiver {
   readonly #attempt: Attempt;
@@ -52,6 +60,10 @@ class StreamAttempt implements Receiver {
   #reading: Reading = 'fast';
   /** Output from before the first content: it is dropped when the upstream turns out to have failed. */
   #held: Uint8Array[] = [];
+  #gate: Gate = 'closed';
+  /** Runs when the gate opens after the upstream has closed. */
+  #afterGate: (() => void) | undefined;
+  readonly #meter: ResponseMeter;
   #bytes = 0;
 
   constructor(attempt: Attempt, end: StreamEnd, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
@@ -66,8 +78,8 @@ class StreamAttempt implements Receiver {
       onSilence: connection.guard(() => this.#onSilence()),
       onTotal: connection.guard(() => this.#breakOff(createTimeoutError(this.#name, 'end', candidate.times.totalMs))),
     });
-    const meter = new ResponseMeter(attempt.limits, this.#name);
-    this.#stream = attempt.exchange.stream({ inspect: (event) => this.#inspect(event, meter.add(event)) });
+    this.#meter = new ResponseMeter(attempt.limits, this.#name);
+    this.#stream = attempt.exchange.stream({ inspect: (event) => this.#inspect(event, this.#meter.add(event)) });
   }
 
   get #name(): string {
@@ -100,9 +112,14 @@ class StreamAttempt implements Receiver {
     this.#attempt.onAgain();
   }
 
+  connected(): void {
+    this.#attempt.record.attempt?.connected();
+  }
+
   start(status: number, headers: Record<string, string>): void {
     if (this.#isSettled) return;
     this.#head = { status, headers };
+    this.#attempt.record.attempt?.responded(headers);
     const wrong = findRedirectError(this.#name, status);
     if (wrong) this.#giveUp(wrong);
     else this.#enter(status >= 400 ? { is: 'refusal', body: new Collector(this.#attempt.limits.errorBytes) } : SILENT);
@@ -148,8 +165,14 @@ class StreamAttempt implements Receiver {
 
   /** Sees every event before it is encoded for the client. `excess`: the limit that it exceeds, which rejects it. */
   #inspect(event: CanonicalStreamEvent, excess: CanonicalError | undefined): CanonicalError | undefined {
+    if (event.type === 'message_start') this.#recordModel(event.message.model);
     this.#updatePhase(excess ? { type: 'error', error: excess } : event);
     return excess;
+  }
+
+  #recordModel(model: string): void {
+    const { attempt } = this.#attempt.record;
+    if (attempt && model !== '') attempt.modelAnswered = model;
   }
 
   /** Enters the phase that an event of the upstream leads to. */
@@ -158,7 +181,9 @@ class StreamAttempt implements Receiver {
     const after = findNextPhase(before, event);
     if (after === before) return;
     this.#enter(after);
-    if (hasContent(after) && !hasContent(before)) this.#end.onFirstContent(this.#head.headers);
+    if (!hasContent(after) || hasContent(before)) return;
+    this.#attempt.record.attempt?.hadContent();
+    this.#end.onFirstContent(this.#head.headers);
   }
 
   #pass(pieces: Iterable<Uint8Array>): void {
@@ -168,15 +193,61 @@ class StreamAttempt implements Receiver {
       else for (const piece of pieces) this.#held.push(piece);
       return;
     }
-    const { clientStream } = this.#end;
-    const { redact } = this.#attempt;
-    const whole = this.#withHeld(pieces);
-    for (const piece of this.#stream.hasError ? [redactBytes(whole, redact)] : whole) clientStream.write(piece);
-    if (clientStream.isFull) this.#wait();
+    if (this.#gate === 'ended' || (this.#gate === 'open' && this.#phase.is === 'streaming')) this.#write(pieces);
+    else this.#passGate(pieces);
   }
 
-  #withHeld(pieces: Iterable<Uint8Array>): Iterable<Uint8Array> {
-    return this.#held.length === 0 ? pieces : [...this.#held.splice(0), ...pieces];
+  /**
+   * Holds output back until the ledger has what it must have before the client does: the attempt before the first
+   * content, the usage before the end. The upstream is paused meanwhile.
+   */
+  #passGate(pieces: Iterable<Uint8Array>): void {
+    for (const piece of pieces) this.#held.push(piece);
+    if (this.#gate === 'waiting') return;
+    const isEnd = this.#phase.is === 'ending';
+    const recorded = isEnd ? this.#recordEnd() : this.#attempt.record.beforeContent();
+    if (!recorded) {
+      this.#openGate(isEnd);
+      return;
+    }
+    this.#gate = 'waiting';
+    this.#line?.pause();
+    this.#deadline.rest();
+    void recorded.then(this.#attempt.connection.guard(() => this.#openGate(isEnd)));
+  }
+
+  #recordEnd(): Promise<void> | undefined {
+    this.#observe();
+    return this.#end.recordEnd(this.#stream.error);
+  }
+
+  /** What the ledger keeps of the stream itself. */
+  #observe(): void {
+    const { attempt } = this.#attempt.record;
+    if (!attempt) return;
+    attempt.outputCharacters = this.#meter.characters;
+    attempt.observed(this.#stream.diagnostics);
+  }
+
+  #openGate(isEnd: boolean): void {
+    if (this.#isSettled || this.#reading === 'gone') return;
+    const wasWaiting = this.#gate === 'waiting';
+    this.#gate = isEnd ? 'ended' : 'open';
+    if (!isEnd && this.#phase.is === 'ending') {
+      // The end has arrived while the first content was recorded.
+      this.#passGate([]);
+      return;
+    }
+    this.#write(this.#held.splice(0));
+    if (this.#afterGate) this.#afterGate();
+    else if (wasWaiting && this.#reading === 'fast') this.#resume();
+  }
+
+  #write(pieces: Iterable<Uint8Array>): void {
+    const { clientStream } = this.#end;
+    const { redact } = this.#attempt;
+    for (const piece of this.#stream.hasError ? [redactBytes(pieces, redact)] : pieces) clientStream.write(piece);
+    if (clientStream.isFull) this.#wait();
   }
 
   /** The client reads more slowly than the upstream writes: the upstream is paused, so its silence is not a timeout. */
@@ -206,8 +277,13 @@ class StreamAttempt implements Receiver {
       this.#giveUp(this.#phase.is === 'failed' ? this.#phase.error : createEmptyResponseError(this.#name));
       return;
     }
-    const { error } = this.#stream;
     this.#line?.hangUp();
+    if (this.#gate === 'waiting' && this.#reading !== 'gone') this.#afterGate = () => this.#complete();
+    else this.#complete();
+  }
+
+  #complete(): void {
+    const { error } = this.#stream;
     if (this.#reading !== 'gone') this.#endStream(error);
     this.#settle({ is: 'answered', ...(error && { error }) });
   }
@@ -302,6 +378,7 @@ class StreamAttempt implements Receiver {
     this.#deadline.stop();
     this.#attempt.connection.unlisten(this.#onInterruption);
     if (outcome.is !== 'answered') this.#closeUnread();
+    this.#observe();
     this.#resolve(this.#reading === 'gone' ? { is: 'gone' } : outcome);
   }
 }

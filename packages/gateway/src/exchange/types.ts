@@ -31,6 +31,7 @@ import type { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Gatekeeper, MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
+import type { ExchangeRecord, RecordKeeping } from './record.ts';
 
 /** What every exchange needs. */
 export interface Services {
@@ -51,6 +52,8 @@ export interface Services {
   readonly maxConnections: number;
   readonly memory: MemoryGuard;
   readonly modelLists: ModelLists;
+  /** How exchanges are recorded; undefined when they are not. */
+  readonly keeping: RecordKeeping | undefined;
   /** Removes secrets and private hosts from text for clients. */
   readonly redact: (text: string) => string;
   /** The same for upstream text: also removes private addresses and internal host names. */
@@ -118,6 +121,8 @@ export interface Attempt {
   transport: Transport;
   limits: Limits;
   connection: ClientConnection;
+  /** The record of the exchange in the ledger. */
+  record: ExchangeRecord;
   /** The request is sent again on a new connection. */
   onAgain: () => void;
   /** The upstream sent neither a response nor an error of its protocol; `head` is its beginning, for the log. */

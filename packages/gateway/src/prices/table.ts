@@ -1,8 +1,8 @@
 /** The price table of a configuration: which rates apply to a model of a provider, and what its usage costs. */
 
 import { createHash } from 'node:crypto';
-import { BoundedCache } from '@sluice/core/internal';
 import type { CanonicalUsage } from '@sluice/core';
+import { BoundedCache } from '@sluice/core/internal';
 import { compareLiterals, matches, splitPattern, type WildcardName } from '../config/models.ts';
 import { PRICE_FIELDS, type PriceOptions } from '../config/options.ts';
 import type { GatewayState } from '../config/resolve.ts';

@@ -2,17 +2,19 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, type HeaderBag, type InterfaceType, type Note } from '@sluice/core';
-import { encodeError, type Route } from '@sluice/core/engine';
+import { encodeError, type Route, readRequestTarget } from '@sluice/core/engine';
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
+import { ExchangeRecord, findSession } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import { endBeforeRequest, parseRequest, readBody } from '../exchange/request-body.ts';
 import { type Directory, findEnding, INTERNAL, type Services } from '../exchange/types.ts';
 import { refusal } from '../http/refusal.ts';
 import { REQUEST_MESSAGE } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { ExchangeOpening } from '../store/index.ts';
 import { admit } from './admit.ts';
 import { describeModel, listModels } from './models.ts';
 
@@ -22,16 +24,19 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   const { streams } = services;
   const started = services.now();
   streams.enter(connection);
+  let record: ExchangeRecord | undefined;
   let result: Result;
   try {
     admit(incoming, services);
-    result = await respond(incoming, services);
+    record = new ExchangeRecord(RECORDED[incoming.route.type] ? services.keeping : undefined);
+    result = await respond(incoming, record, services);
   } catch (error) {
     result = refuse(incoming, error, services);
   }
   await connection.closed();
   streams.leave(connection);
-  record(incoming, result, (services.now() - started) / 1000, services);
+  if (record) settleRecord(record, incoming, result);
+  report(incoming, result, (services.now() - started) / 1000, services);
 }
 
 /** A request and everything known about it before its body is read. */
@@ -46,7 +51,41 @@ export interface Incoming {
   directory: Directory;
 }
 
-async function respond(incoming: Incoming, services: Services): Promise<Result> {
+/** Routes whose exchanges are recorded: those that can reach an upstream on behalf of a client. */
+const RECORDED = {
+  CHAT: true,
+  COUNT_TOKENS: true,
+  EMBEDDINGS: true,
+  RERANK: true,
+  AUDIO: true,
+  IMAGES: true,
+  PASSTHROUGH: true,
+  MODELS: false,
+  MODEL_INFO: false,
+} as const satisfies Record<InterfaceType, boolean>;
+
+/** Settles what is not settled yet: requests that failed before they reached an upstream, or whose client has left. */
+function settleRecord(record: ExchangeRecord, incoming: Incoming, { status, ending, error, notes }: Result): void {
+  record.open(describeRequest(incoming));
+  void record.settle({ status, ending, error, notes });
+}
+
+/** What the ledger knows of a request by its headers. */
+const describeRequest = ({ id, route, headers }: Incoming): Omit<ExchangeOpening, 'id' | 'ts'> => ({
+  request_id: id,
+  client_protocol: route.client.id,
+  user_agent: headers['user-agent'] ?? null,
+  endpoint: route.type.toLowerCase(),
+  tags: readTags(headers['x-sluice-tags']),
+});
+
+/** `team=a, project=b` */
+const readTags = (header: string | undefined): string[] =>
+  header === undefined ? [] : header.split(',', MAX_TAGS).flatMap((tag) => tag.trim() || []);
+
+const MAX_TAGS = 16;
+
+async function respond(incoming: Incoming, record: ExchangeRecord, services: Services): Promise<Result> {
   const { route, directory, request, response } = incoming;
   checkUpgrade(incoming);
   const methods: readonly string[] = METHODS[route.type];
@@ -60,11 +99,11 @@ async function respond(incoming: Incoming, services: Services): Promise<Result> 
   }
   switch (route.type) {
     case 'CHAT':
-      return new Conversation(await readModelRequest('chat', incoming, services), services).run();
+      return new Conversation(await readModelRequest('chat', incoming, record, services), services).run();
     case 'COUNT_TOKENS':
     case 'EMBEDDINGS':
     case 'RERANK':
-      return new Conversation(await readModelRequest('side', incoming, services), services).run();
+      return new Conversation(await readModelRequest('side', incoming, record, services), services).run();
     case 'MODELS':
       return sendJson(incoming, await listModels(route.client, directory, services), services);
     case 'MODEL_INFO':
@@ -72,7 +111,7 @@ async function respond(incoming: Incoming, services: Services): Promise<Result> 
     case 'AUDIO':
     case 'IMAGES':
     case 'PASSTHROUGH':
-      return pass(incoming, services);
+      return pass(incoming, record, services);
     default:
       return route.type satisfies never;
   }
@@ -103,20 +142,34 @@ function checkUpgrade({ request, response, route }: Incoming): void {
   throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is not supported; send POST requests over HTTP');
 }
 
-async function readModelRequest(kind: ModelRequest['kind'], incoming: Incoming, services: Services): Promise<ModelRequest> {
+async function readModelRequest(
+  kind: ModelRequest['kind'],
+  incoming: Incoming,
+  record: ExchangeRecord,
+  services: Services,
+): Promise<ModelRequest> {
   const { id, request, connection, route, headers, directory } = incoming;
   const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
-  return { kind, id, client: route.client, wire, connection, directory, receivedAt: services.now() };
+  const target = readRequestTarget(route.client, wire);
+  record.open({
+    ...describeRequest(incoming),
+    model_requested: target.model,
+    is_stream: target.isStream,
+    session_id: findSession(headers, body) ?? null,
+  });
+  return { kind, id, client: route.client, wire, target, connection, record, directory, receivedAt: services.now() };
 }
 
 /** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
-async function pass(incoming: Incoming, services: Services): Promise<Result> {
+async function pass(incoming: Incoming, record: ExchangeRecord, services: Services): Promise<Result> {
   const { request, headers, route, directory } = incoming;
   const passed = { method: request.method ?? 'GET', route, directory };
   checkPassable(passed);
   const bytes = await readBody(incoming, services.limits);
-  return passBytes(incoming, findDestination(passed, { bytes, type: headers['content-type'] ?? '' }), services);
+  const destination = findDestination(passed, { bytes, type: headers['content-type'] ?? '' });
+  record.open({ ...describeRequest(incoming), model_requested: destination.model ?? null });
+  return passBytes({ ...incoming, record }, destination, services);
 }
 
 function sendJson({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {
@@ -143,7 +196,7 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
 }
 
 /** Records a finished exchange in the metrics and the log. */
-function record(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
+function report(incoming: Incoming, result: Result, seconds: number, { log, metrics }: Services): void {
   countResult(incoming, result, seconds, metrics);
   const level = chooseLevel(result);
   if (log.isLevelEnabled(level)) log[level](buildLogFields(incoming, result, seconds), REQUEST_MESSAGE);

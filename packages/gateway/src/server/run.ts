@@ -138,6 +138,7 @@ export function createServices(options: ServiceOptions): Services {
   const streams = new Streams(Math.min(limits.streams, share));
   const redactHosts = createHostRedact(redact, () => directory().privateHosts);
   return {
+    keeping: undefined,
     ...options,
     redact: redactHosts,
     redactUpstream: createAddressRedact(redactHosts),
@@ -160,4 +161,5 @@ export function createServices(options: ServiceOptions): Services {
   };
 }
 
-type ServiceOptions = Pick<Services, 'directory' | 'log' | 'redact'> & { limits: Limits; clock?: Clock };
+type ServiceOptions = Pick<Services, 'directory' | 'log' | 'redact'> &
+  Partial<Pick<Services, 'keeping'>> & { limits: Limits; clock?: Clock };

@@ -24,6 +24,7 @@ export type {
   ExchangeSettlement,
   NoteRow,
   Provenance,
+  Settlement,
   TokenCounts,
 } from './rows.ts';
 export { restore } from './sqlite/backup.ts';

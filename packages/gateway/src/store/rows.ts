@@ -86,7 +86,7 @@ export interface AttemptProgress extends Partial<TokenCounts> {
 }
 
 /** What both an attempt and its exchange have at their end. Durations are monotonic. */
-interface Settlement extends Partial<TokenCounts> {
+export interface Settlement extends Partial<TokenCounts> {
   model_answered?: string | null;
   provenance?: Provenance | null;
   /** Null when the price is unknown. */

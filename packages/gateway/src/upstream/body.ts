@@ -31,6 +31,10 @@ export interface CollectOptions {
   totalMs: number;
   /** The request is sent again on a new connection. */
   onAgain?: () => void;
+  /** A connection is ready and the request is being sent. */
+  onConnected?: () => void;
+  /** The response headers have arrived. */
+  onStart?: (headers: Record<string, string>) => void;
 }
 
 /** Reports that the response is no longer needed. */
@@ -74,8 +78,13 @@ class Collection implements Receiver {
     this.#options.onAgain?.();
   }
 
+  connected(): void {
+    this.#options.onConnected?.();
+  }
+
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
+    this.#options.onStart?.(headers);
     this.#deadline.expect(this.#options.pieceMs);
   }
 

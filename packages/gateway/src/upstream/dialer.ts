@@ -123,6 +123,8 @@ export interface Receiver {
   fail(error: Error): void;
   /** The kept connection was closed; the request is sent again on a new one. */
   again?(): void;
+  /** A connection is ready and the request is being sent. */
+  connected?(): void;
 }
 
 /** A way to reach upstreams. */
@@ -196,6 +198,7 @@ class Handler implements Dispatcher.DispatchHandler, Line {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#isOver) controller.abort(HUNG_UP);
+    else this.#receiver.connected?.();
   }
 
   onResponseStart(

@@ -1,0 +1,325 @@
+/** The record of one exchange in the ledger: opened when its request is read, settled before the client has its last byte. */
+
+import type { CanonicalError, CanonicalUsage, Diagnostic, HeaderBag, Note, ProtocolId } from '@sluice/core';
+import type { Clock } from '../http/clock.ts';
+import type { Cost } from '../prices/cost.ts';
+import type { Admission, ExchangeOpening, Ledger, Provenance, Settlement, TokenCounts } from '../store/index.ts';
+
+/** How records are written, for all exchanges of a gateway. */
+export interface RecordKeeping {
+  readonly ledger: Ledger;
+  /** `strict`: clients wait until what they are about to receive is recorded on disk. */
+  readonly durability: 'strict' | 'relaxed';
+  /** Whether the last write of the store failed; clients do not wait for a failing store. */
+  isFailing(): boolean;
+  /** A client received something before it was recorded. */
+  onLate(reason: string): void;
+  readonly clock: Clock;
+}
+
+/** Records one exchange. Without `keeping`, nothing is recorded. */
+export class ExchangeRecord {
+  readonly #keeping: RecordKeeping | undefined;
+  readonly #admission: Admission;
+  readonly #startedAt: number;
+  readonly #totals = new UsageTotals();
+  #state: 'new' | 'open' | 'settled' = 'new';
+  #attempt: AttemptRecord | undefined;
+  #attempts = 0;
+  /** The write that has to be durable before the client receives content. */
+  #opening: Promise<void> | undefined;
+
+  constructor(keeping: RecordKeeping | undefined) {
+    this.#keeping = keeping;
+    this.#admission = keeping?.ledger.createId() ?? { id: '', ts: 0 };
+    this.#startedAt = keeping?.clock.now() ?? 0;
+  }
+
+  /** What is known of the current attempt; undefined before the first. */
+  get attempt(): AttemptRecord | undefined {
+    return this.#attempt;
+  }
+
+  /** The request has been read, or could not be read. */
+  open(facts: Omit<ExchangeOpening, 'id' | 'ts'>): void {
+    if (!this.#keeping || this.#state !== 'new') return;
+    this.#state = 'open';
+    this.#await(this.#keeping.ledger.openExchange({ ...this.#admission, ...facts }));
+  }
+
+  /** A request is about to be sent to an upstream. */
+  startAttempt(target: AttemptTarget): AttemptRecord {
+    const attempt = new AttemptRecord(this.#now);
+    this.#attempt = attempt;
+    this.#attempts++;
+    if (this.#keeping && this.#state === 'open')
+      this.#await(
+        this.#keeping.ledger.openAttempt({
+          exchange_id: this.#admission.id,
+          number: this.#attempts,
+          // Monotonic, so that a step of the wall clock does not reorder attempts.
+          ts: this.#admission.ts + attempt.startedAt - this.#startedAt,
+          provider: target.provider,
+          upstream_protocol: target.protocol,
+          model: target.model ?? null,
+        }),
+      );
+    return attempt;
+  }
+
+  /** The current attempt has ended. Later calls for the same attempt have no effect. */
+  endAttempt(end: AttemptEnd): void {
+    const attempt = this.#attempt;
+    if (!attempt || attempt.isSettled) return;
+    attempt.isSettled = true;
+    this.#totals.add(end);
+    if (!this.#keeping || this.#state !== 'open') return;
+    void this.#keeping.ledger.settleAttempt({
+      ...buildSettlement(end, attempt, this.#now() - attempt.startedAt),
+      exchange_id: this.#admission.id,
+      number: this.#attempts,
+      upstream_request_id: attempt.upstreamRequestId ?? null,
+    });
+  }
+
+  /** What the client has to wait for before it receives content; undefined when it need not wait. */
+  beforeContent(): Promise<void> | undefined {
+    return this.#opening && this.#waitFor(this.#opening);
+  }
+
+  /**
+   * Settles the exchange. The client may receive the end of its response when the promise resolves, or at once when
+   * there is none. Only the first call counts.
+   */
+  settle(end: ExchangeEnd): Promise<void> | undefined {
+    if (!this.#keeping || this.#state !== 'open') return undefined;
+    this.#state = 'settled';
+    const { ledger } = this.#keeping;
+    const attempt = this.#attempt;
+    const settled = ledger.settleExchange({
+      ...buildSettlement({ ...end, ...this.#totals.sum }, attempt, this.#now() - this.#startedAt, this.#startedAt),
+      id: this.#admission.id,
+      ts: this.#admission.ts + this.#now() - this.#startedAt,
+      queue_ms: end.queue_ms ?? null,
+      notes: end.notes,
+      rules: attempt?.rules ?? [],
+    });
+    return this.#waitFor(settled);
+  }
+
+  get #now(): () => number {
+    return this.#keeping?.clock.now ?? ZERO;
+  }
+
+  #await(write: Promise<void>): void {
+    this.#opening = write;
+    write.then(
+      () => {
+        if (this.#opening === write) this.#opening = undefined;
+      },
+      () => undefined,
+    );
+  }
+
+  /**
+   * Waits for a write, unless the operator or the state of the store forbids to wait. A response that was paid for is
+   * delivered in any case: a store that does not answer delays it by `MAX_WAIT_MS`, a failing one does not delay it.
+   */
+  #waitFor(write: Promise<void>): Promise<void> | undefined {
+    const keeping = this.#keeping;
+    if (!keeping || keeping.durability === 'relaxed') return undefined;
+    if (keeping.isFailing()) {
+      keeping.onLate('the store is failing');
+      return undefined;
+    }
+    return new Promise((resolve) => {
+      const giveUp = (reason: string): void => {
+        keeping.onLate(reason);
+        resolve();
+      };
+      const timer = keeping.clock.setTimer(() => giveUp(`the store did not answer within ${MAX_WAIT_MS} ms`), MAX_WAIT_MS);
+      write.then(resolve, (error: unknown) => giveUp(String(error))).finally(() => timer.close());
+    });
+  }
+}
+
+const ZERO = (): number => 0;
+
+/** How long a response waits for a store that does not answer. */
+export const MAX_WAIT_MS = 5000;
+
+/** Where an attempt goes. */
+export interface AttemptTarget {
+  provider: string;
+  protocol: ProtocolId;
+  model: string | undefined;
+}
+
+/** What is known of a running attempt. Times are monotonic milliseconds. */
+export class AttemptRecord {
+  readonly startedAt: number;
+  readonly #now: () => number;
+  connectedAt: number | undefined;
+  firstByteAt: number | undefined;
+  firstTokenAt: number | undefined;
+  upstreamRequestId: string | undefined;
+  modelAnswered: string | undefined;
+  /** Characters of text, reasoning and arguments that have arrived. */
+  outputCharacters = 0;
+  /** Ids of the rules that the response breaks. */
+  rules: readonly string[] = [];
+  isSettled = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.startedAt = now();
+  }
+
+  /** The connection is ready and the request is being sent. */
+  connected(): void {
+    this.connectedAt ??= this.#now();
+  }
+
+  /** The response headers have arrived. */
+  responded(headers: HeaderBag): void {
+    this.firstByteAt ??= this.#now();
+    this.upstreamRequestId ??= headers['x-request-id'] ?? headers['request-id'];
+  }
+
+  /** The first content has arrived. */
+  hadContent(): void {
+    this.firstTokenAt ??= this.#now();
+  }
+
+  /** The departures of the response from its protocol. */
+  observed(diagnostics: readonly Diagnostic[]): void {
+    this.rules = [...new Set(diagnostics.map(({ rule }) => rule))];
+  }
+}
+
+/** How an attempt ended, and what it used. */
+export interface AttemptEnd {
+  /** The upstream's HTTP status. */
+  status: number | undefined;
+  ending: string;
+  error?: CanonicalError | undefined;
+  usage?: CanonicalUsage | undefined;
+  provenance?: Provenance | undefined;
+  /** Null when the price is unknown; undefined without usage. */
+  cost?: Cost | null | undefined;
+  possiblyBilled?: boolean;
+}
+
+/** How an exchange ended. Usage and cost are those of its attempts. */
+export interface ExchangeEnd extends Pick<AttemptEnd, 'ending' | 'error' | 'possiblyBilled'> {
+  /** The status that the client receives. */
+  status: number;
+  notes: readonly Note[];
+  queue_ms?: number;
+}
+
+interface Totals {
+  tokens: Partial<TokenCounts>;
+  provenance: Provenance | null;
+  micros: number | null;
+  version: string | null;
+}
+
+/** From the most to the least certain. */
+const PROVENANCES = ['reported', 'derived', 'estimated', 'uncertain'] as const satisfies readonly Provenance[];
+
+/** Sums over the attempts of an exchange: a client is charged for all of them. */
+class UsageTotals {
+  #tokens: Partial<TokenCounts> | undefined;
+  #provenance: Provenance | undefined;
+  #micros: number | null = 0;
+  #version: string | null = null;
+
+  add({ usage, provenance = 'reported', cost }: AttemptEnd): void {
+    if (!usage) return;
+    const counts = countTokens(usage);
+    this.#tokens = this.#tokens ? addCounts(this.#tokens, counts) : counts;
+    this.#provenance = PROVENANCES.findLast((value) => value === provenance || value === this.#provenance);
+    // The sum is unknown when a part of it is.
+    this.#micros = cost && this.#micros !== null ? this.#micros + cost.micros : null;
+    this.#version = cost?.version ?? this.#version;
+  }
+
+  get sum(): { totals: Totals } {
+    return {
+      totals: {
+        tokens: this.#tokens ?? {},
+        provenance: this.#provenance ?? null,
+        micros: this.#tokens ? this.#micros : null,
+        version: this.#version,
+      },
+    };
+  }
+}
+
+function addCounts(a: Partial<TokenCounts>, b: Partial<TokenCounts>): Partial<TokenCounts> {
+  const sum: Partial<TokenCounts> = { ...a };
+  for (const [name, count] of Object.entries(b) as [keyof TokenCounts, number | null][])
+    if (count !== null) sum[name] = (sum[name] ?? 0) + count;
+  return sum;
+}
+
+/** Token counts as the ledger has them. */
+const countTokens = ({ details = {}, ...usage }: CanonicalUsage): Partial<TokenCounts> => ({
+  input_tokens: usage.input_tokens,
+  output_tokens: usage.output_tokens,
+  cache_read_tokens: usage.cache_read_tokens ?? null,
+  cache_creation_tokens: usage.cache_creation_tokens ?? null,
+  reasoning_tokens: usage.reasoning_tokens ?? null,
+  input_audio_tokens: details.input_audio ?? null,
+  output_audio_tokens: details.output_audio ?? null,
+});
+
+/** The columns that attempts and exchanges share. `from`: where the times begin; the attempt's own start by default. */
+function buildSettlement(
+  end: Omit<AttemptEnd, 'status'> & { status: number | undefined; totals?: Totals },
+  attempt: AttemptRecord | undefined,
+  totalMs: number,
+  from: number | undefined = attempt?.startedAt,
+): Settlement {
+  const since = (at: number | undefined): number | null => (at === undefined || from === undefined ? null : at - from);
+  const { usage, cost, provenance = 'reported', totals } = end;
+  const own: Totals = totals ?? {
+    tokens: usage ? countTokens(usage) : {},
+    provenance: usage ? provenance : null,
+    micros: cost?.micros ?? null,
+    version: cost?.version ?? null,
+  };
+  return {
+    ...own.tokens,
+    provenance: own.provenance,
+    cost_micros: own.micros,
+    price_version: own.version,
+    model_answered: attempt?.modelAnswered ?? null,
+    connect_ms: since(attempt?.connectedAt),
+    first_byte_ms: since(attempt?.firstByteAt),
+    first_token_ms: since(attempt?.firstTokenAt),
+    total_ms: totalMs,
+    http_status: end.status ?? null,
+    ending: end.ending,
+    error_code: end.error?.code ?? null,
+    possibly_billed: end.possiblyBilled ?? false,
+  };
+}
+
+/**
+ * The conversation that a request belongs to, by what clients send for it: our own header, Codex's, the cache key of
+ * OpenAI, the user id of Claude Code, which ends in its session.
+ */
+export function findSession(headers: HeaderBag, body: unknown): string | undefined {
+  for (const name of SESSION_HEADERS) if (headers[name]) return headers[name];
+  if (typeof body !== 'object' || body === null) return undefined;
+  const { prompt_cache_key: cacheKey, metadata } = body as Record<string, unknown>; // any JSON object
+  if (typeof cacheKey === 'string' && cacheKey !== '') return cacheKey;
+  if (typeof metadata !== 'object' || metadata === null) return undefined;
+  const { session_id: session, user_id: user } = metadata as Record<string, unknown>; // any JSON object
+  if (typeof session === 'string' && session !== '') return session;
+  return typeof user === 'string' ? /_session_([\w-]{8,64})$/.exec(user)?.[1] : undefined;
+}
+
+const SESSION_HEADERS = ['x-sluice-session', 'session_id', 'session-id', 'x-session-id', 'conversation_id'];
