@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * The packages that have a `dist`, in the order of their dependencies. `programs` are modules that only `bin` imports.
+ * The packages that have a `dist`, in the order of their dependencies. `programs` are modules that `bin`, worker threads and child processes start.
  * The lab is private: the gateway contains what it uses of it.
  */
 export const PACKAGES = [
   { name: '@sluice/core', folder: 'packages/core', programs: [] },
-  { name: 'sluice', folder: 'packages/gateway', programs: ['cli/main'] },
+  { name: 'sluice', folder: 'packages/gateway', programs: ['cli/main', 'store/sqlite/worker', 'store/sqlite/task'] },
 ];
 
 /** The manifest of a package, by its folder. */

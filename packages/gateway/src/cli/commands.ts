@@ -63,13 +63,19 @@ const INPUTS_ABOUT =
 export const COMMANDS: Readonly<Record<string, Command>> = {
   serve: defineCommand({
     summary: 'Start the gateway: any client, any provider, on one port',
-    usage: ['serve [--config FILE] [--host H] [--port N] [--json]'],
+    usage: ['serve [--config FILE] [--host H] [--port N] [--data DIR] [--json]'],
     about:
       'Serves clients of all four protocols and forwards to the configured providers. Providers whose keys are in the environment work without a file; without any key, a built-in demo model responds. Reloads the configuration when its file changes, or on SIGHUP. SIGTERM and SIGINT let running streams finish; a second one stops at once. If stdin or stdout is a terminal at start, SIGHUP stops the gateway like SIGTERM. The log goes to stderr: one line per request on a terminal, JSON otherwise.',
     options: {
       config: CONFIG_OPTION,
       host: { type: 'string', value: 'H', summary: 'address to listen on (127.0.0.1); any other requires client keys' },
       port: { type: 'string', value: 'N', summary: 'port to listen on (4141)' },
+      data: {
+        type: 'string',
+        value: 'DIR',
+        summary: 'folder for usage data, or "memory"; by default that of the configuration, or else a folder of the user',
+        values: 'folders',
+      },
       json: {
         type: 'boolean',
         summary: 'print the address and the providers as one JSON object on stdout; the log on stderr is JSON, too',
@@ -84,12 +90,18 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   }),
   run: defineCommand({
     summary: 'Start a client that uses the gateway, for this run only',
-    usage: ['run CLIENT [--url URL | --config FILE] [--model M] [--key K] [--pass-env NAMES] [-- ARGUMENTS…]'],
+    usage: ['run CLIENT [--url URL | --config FILE] [--data DIR] [--model M] [--key K] [--pass-env NAMES] [-- ARGUMENTS…]'],
     about:
       'Starts CLIENT so that it uses the gateway, and passes on what follows "--". Without --url, uses the gateway at the default address if one is running, and otherwise starts one on a free port that ends with the client. For a library, what follows "--" is the program to start. Signals go to the client, and its exit code is returned (127: no such program). A client with a settings file gets a temporary one. The client inherits the environment without keys: variables with keys of known providers (docs/config.md lists them), SLUICE_KEYS, SLUICE_KEY, and those that api_key, headers and auth.keys of the configuration refer to are removed. --pass-env keeps the named ones.',
     options: {
       ...TARGET_OPTIONS,
       config: { ...CONFIG_OPTION, summary: 'configuration of the gateway that is started for this run' },
+      data: {
+        type: 'string',
+        value: 'DIR',
+        summary: 'folder for usage data of the gateway that is started; by default its usage is kept in memory',
+        values: 'folders',
+      },
       'pass-env': {
         type: 'string',
         value: 'NAMES',

@@ -16,6 +16,12 @@ export interface Options {
   readonly prices: Readonly<Record<string, PriceOptions>>;
   /** The price of models without a known one. */
   readonly default_price?: PriceOptions | undefined;
+  /** The data folder, or `memory`; by default a folder of the user. */
+  readonly data?: string | undefined;
+  /** Whether responses wait until their usage is on disk. */
+  readonly durability: Durability;
+  /** Days that recorded exchanges are kept; null for ever. */
+  readonly retention: number | null;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
@@ -42,6 +48,12 @@ export interface ProviderOptions {
   /** Overrides of `limits`. */
   readonly times?: Partial<ProviderLimits>;
 }
+
+/** `strict`: a client receives the end of its response when its usage is on disk. `relaxed`: it does not wait. */
+export const DURABILITIES = ['strict', 'relaxed'] as const;
+
+/** One of `DURABILITIES`. */
+export type Durability = (typeof DURABILITIES)[number];
 
 /** Prices that can be configured, in US dollars per million tokens. */
 export const PRICE_FIELDS = [

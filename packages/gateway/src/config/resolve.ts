@@ -8,7 +8,7 @@ import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
-import type { Limits, LogLevel, PriceOptions } from './options.ts';
+import type { Durability, Limits, LogLevel, PriceOptions } from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
@@ -34,6 +34,9 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
     log: options.log,
     prices: options.prices,
     default_price: options.default_price,
+    data: options.data,
+    durability: options.durability,
+    retentionDays: options.retention,
     providers,
     models: [...table.names.keys()],
     warnings: world.warnings,
@@ -63,6 +66,11 @@ export interface GatewayState {
   readonly prices: Readonly<Record<string, PriceOptions>>;
   /** The price of models without a known one. */
   readonly default_price: PriceOptions | undefined;
+  /** The data folder, or `memory`; undefined for the default folder. */
+  readonly data: string | undefined;
+  readonly durability: Durability;
+  /** Days that recorded exchanges are kept; null for ever. */
+  readonly retentionDays: number | null;
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   /** Model names of the file, for lists of models. */
   readonly models: readonly string[];

@@ -5,6 +5,7 @@ import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { z } from 'zod';
 import { findUrlFault } from '../providers/base-url.ts';
 import {
+  DURABILITIES,
   LIMITS,
   type LimitRow,
   type Limits,
@@ -391,6 +392,15 @@ const reset = z
     'Confirms that a reload may remove all client keys or the last provider. Delete it after that reload: as long as it is set, such reloads are not rejected.',
   );
 
+const RETENTION_ERROR = 'must be a number of days such as 400d, or forever';
+
+const retention = z
+  .string({ error: RETENTION_ERROR })
+  .regex(/^(?:[1-9]\d{0,4}d|forever)$/, { error: RETENTION_ERROR })
+  .prefault('400d')
+  .transform((text) => (text === 'forever' ? null : Number.parseInt(text, 10)))
+  .describe('How long recorded exchanges are kept: 400d, or forever. Hourly sums are kept for ever.');
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -399,6 +409,16 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   models,
   prices,
   default_price: price.describe('The price of models without a known one. Without it, their cost is unknown.').exactOptional(),
+  data: z
+    .string()
+    .min(1)
+    .describe('Folder for usage data, or memory. Default: a folder of the user, such as ~/.local/share/sluice.')
+    .exactOptional(),
+  durability: z
+    .enum(DURABILITIES)
+    .prefault('strict')
+    .describe('strict: a client receives the end of its response when its usage is on disk. relaxed: it does not wait.'),
+  retention,
   limits,
   log,
   reset,

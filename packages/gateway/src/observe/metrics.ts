@@ -7,6 +7,7 @@ export class Metrics {
   readonly #registry: Registry = new Registry();
   readonly shed: Counter;
   readonly droppedConnections: Counter;
+  readonly lateRecords: Counter;
   readonly #families: Families;
   readonly #upstreamErrors: Counter;
   readonly #upstreamUp: Gauge;
@@ -39,6 +40,11 @@ export class Metrics {
     this.droppedConnections = new Counter({
       name: 'sluice_dropped_connections_total',
       help: 'Client connections closed immediately because there are too many or no file descriptors are left.',
+      registers,
+    });
+    this.lateRecords = new Counter({
+      name: 'sluice_ledger_late_total',
+      help: 'Responses that were sent before their usage was recorded, because the store was slow or failing.',
       registers,
     });
     this.#families = {

@@ -28,6 +28,7 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   let result: Result;
   try {
     admit(incoming, services);
+    if (RECORDED[incoming.route.type]) checkLedger(services);
     record = new ExchangeRecord(RECORDED[incoming.route.type] ? services.keeping : undefined);
     result = await respond(incoming, record, services);
   } catch (error) {
@@ -63,6 +64,13 @@ const RECORDED = {
   MODELS: false,
   MODEL_INFO: false,
 } as const satisfies Record<InterfaceType, boolean>;
+
+/** Nothing is sent to an upstream that could not be recorded. */
+function checkLedger({ keeping, metrics }: Services): void {
+  if (keeping?.ledger.accepting ?? true) return;
+  metrics.shed.inc();
+  throw refusal(503, 'OVERLOADED', 'usage cannot be recorded at the moment; retry later', 1000);
+}
 
 /** Settles what is not settled yet: requests that failed before they reached an upstream, or whose client has left. */
 function settleRecord(record: ExchangeRecord, incoming: Incoming, { status, ending, error, notes }: Result): void {

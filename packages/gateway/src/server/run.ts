@@ -2,7 +2,7 @@
 
 import { ConfigError } from '../config/document.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
-import type { Limits, LogLevel } from '../config/options.ts';
+import type { Durability, Limits, LogLevel } from '../config/options.ts';
 import { findExposure, type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, type WatchOptions } from '../config/watch.ts';
@@ -14,15 +14,26 @@ import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
 import { loadSnapshot } from '../prices/snapshot.ts';
+import type { Store } from '../store/index.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
+import { createKeeping, openRecords } from './records.ts';
 import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
-export async function run({ config, folder, env, listen, log: level, formatLog, watch = {} }: RunOptions): Promise<Running> {
+export async function run({
+  config,
+  folder,
+  env,
+  listen,
+  log: level,
+  formatLog,
+  data,
+  watch = {},
+}: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
   const file = config ?? findConfig(folder);
   const options: ResolveOptions = { env, secrets, listen };
@@ -42,11 +53,18 @@ export async function run({ config, folder, env, listen, log: level, formatLog, 
     (reason) => log.error({ reason }, 'configuration rejected; keeping the previous one'),
   );
 
-  const services = createServices({ limits: first.limits, log, redact, directory: () => directory });
+  const store = await openRecords({ data, env }, first, log).catch((error: unknown) => {
+    live?.config.close();
+    throw error;
+  });
+  const { durability } = first;
+  const services = createServices({ limits: first.limits, log, redact, directory: () => directory, store, durability });
   const gateway = new Gateway(services);
   const close = async (deadlineMs: number): Promise<void> => {
     live?.config.close();
     await gateway.close(deadlineMs);
+    const lost = await store.close();
+    if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
   };
   try {
     const url = await gateway.listen(first.listen);
@@ -57,7 +75,7 @@ export async function run({ config, folder, env, listen, log: level, formatLog, 
     const reload = async (): Promise<void> => {
       await live?.config.reload().catch((error: unknown) => log.error({ error: String(error) }, 'reload failed'));
     };
-    return { url, state: first, file, log, reload, close: (deadlineMs = first.limits.drainMs) => close(deadlineMs) };
+    return { url, state: first, file, log, store, reload, close: (deadlineMs = first.limits.drainMs) => close(deadlineMs) };
   } catch (error) {
     // Close everything that would keep the process alive.
     await close(0);
@@ -80,6 +98,8 @@ export interface RunOptions {
   listen: { host?: string; port?: number };
   /** The log level; overrides the configuration. */
   log?: LogLevel;
+  /** The data folder, `memory`, or `default` for the folder of the user; by default as the configuration says, else memory. */
+  data?: string;
   /** Rewrites the JSON lines of the log, for a terminal. */
   formatLog?: (line: string) => string;
   /** Delays before a changed file is read, for tests. */
@@ -94,6 +114,8 @@ export interface Running {
   state: GatewayState;
   file: string | undefined;
   log: Logger;
+  /** Where exchanges are recorded. */
+  store: Store;
   /** Reads the configuration again. Never rejects. */
   reload(): Promise<void>;
   /** Waits for running requests, at most for as long as the configuration says. */
@@ -131,15 +153,17 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
 
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
-  const { limits, redact, directory, log, clock = REAL_CLOCK } = options;
+  const { limits, redact, directory, log, store, durability = 'strict', clock = REAL_CLOCK } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
   const streams = new Streams(Math.min(limits.streams, share));
   const redactHosts = createHostRedact(redact, () => directory().privateHosts);
+  const metrics = new Metrics(() => streams.count);
   return {
-    keeping: undefined,
-    ...options,
+    limits,
+    directory,
+    log,
     redact: redactHosts,
     redactUpstream: createAddressRedact(redactHosts),
     clock,
@@ -151,7 +175,8 @@ export function createServices(options: ServiceOptions): Services {
     breakers: new Breakers(now),
     budget: new RetryBudget(limits.retryShare, now),
     refusals: new LearnedRefusals(),
-    metrics: new Metrics(() => streams.count),
+    metrics,
+    keeping: store && createKeeping(store, { durability, clock, log, metrics }),
     modelLists: new ModelLists({
       dialer,
       clock,
@@ -161,5 +186,10 @@ export function createServices(options: ServiceOptions): Services {
   };
 }
 
-type ServiceOptions = Pick<Services, 'directory' | 'log' | 'redact'> &
-  Partial<Pick<Services, 'keeping'>> & { limits: Limits; clock?: Clock };
+interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> {
+  limits: Limits;
+  clock?: Clock;
+  /** Where exchanges are recorded; without it, they are not. */
+  store?: Store;
+  durability?: Durability;
+}

@@ -13,6 +13,7 @@ interface Options {
   model: string | undefined;
   key: string | undefined;
   config: string | undefined;
+  data: string | undefined;
   'pass-env': string | undefined;
 }
 
@@ -37,7 +38,7 @@ export async function run({ options, words }: { options: Options; words: string[
 }
 
 /** The gateway at `--url` or at the default address, or a new one for this run. */
-async function findGateway({ url: givenUrl, key, config }: Options, io: CliIo): Promise<Gateway> {
+async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Options, io: CliIo): Promise<Gateway> {
   if (givenUrl !== undefined && config !== undefined)
     throw new UsageError('--url names a running gateway and --config starts one; use one of them');
   const url = chooseUrl(givenUrl);
@@ -46,7 +47,7 @@ async function findGateway({ url: givenUrl, key, config }: Options, io: CliIo): 
   if (found === 'gateway') return { url, key: clientKey ?? 'any', close: async () => undefined };
   if (givenUrl !== undefined) throw new UsageError(MISSING[found](url));
   // Silent, because the client uses the terminal.
-  const running = await startGateway({ config, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
+  const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
   const { dim } = chooseColors(io.stderr, io.env);
   await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}`)}\n`);
   return { url: running.url, key: clientKey ?? running.state.keys[0]?.reveal() ?? 'any', close: () => running.close(0) };

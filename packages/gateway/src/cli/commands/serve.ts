@@ -10,17 +10,18 @@ interface Options {
   config: string | undefined;
   host: string | undefined;
   port: string | undefined;
+  data: string | undefined;
   json: boolean;
 }
 
 /** `sluice serve`: starts the gateway. */
 export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
-  const { config, host, port, json } = options;
+  const { config, host, port, data = 'default', json } = options;
   if (words[0] !== undefined)
     throw new UsageError(`unexpected argument "${oneLine(words[0])}"; name the configuration with --config FILE`);
   const listen = { ...(host !== undefined && { host }), ...(port !== undefined && { port: parsePort(port) }) };
   const formatLog = io.stderr.isTTY && !json ? createLineFormat(chooseColors(io.stderr, io.env)) : undefined;
-  const running = await startGateway({ config, listen, ...(formatLog && { formatLog }) }, io);
+  const running = await startGateway({ config, listen, data, ...(formatLog && { formatLog }) }, io);
   // Before the first output, because a reader of the output may send a signal at once.
   const hasTerminal = io.stdin.isTTY || io.stdout.isTTY;
   const stopped = untilStopped(() => stop(running), { stopsOnHangup: hasTerminal });

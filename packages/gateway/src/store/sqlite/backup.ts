@@ -20,7 +20,7 @@ export interface Task {
 export const startCheck = (folder: string): Task => startTask('check', listFiles(folder).database);
 
 function startTask(...args: string[]): Task {
-  const child = spawn(process.execPath, [findScript('./task.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [findScript('task.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   return { result: readResult(child, args[0] ?? ''), cancel: () => void child.kill('SIGKILL') };
 }
 

@@ -1,15 +1,18 @@
 /** The main thread's side of a worker: starts it, sends requests, stops it by a message. */
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { StoreError } from '../errors.ts';
 import type { NumberedRequest, WorkerReply, WorkerRequest, WorkerSettings } from './messages.ts';
 
-/** A script of this folder. Node 20 cannot run TypeScript: tests, which import the sources, use the built one. */
-export const findScript = (name: string): string =>
-  fileURLToPath(new URL(name, import.meta.url)).replace(
-    /([\\/])src([\\/]store[\\/]sqlite[\\/][\w-]+\.js)$/,
-    import.meta.url.endsWith('.ts') ? '$1dist$2' : '$&',
-  );
+/**
+ * A script of this folder: beside this module, or in the bundle, whose chunks are elsewhere. Node 20 cannot run
+ * TypeScript, so tests, which import the sources, use the built one.
+ */
+export function findScript(name: string): string {
+  const [, root = '', kind = ''] = /^(.*[\\/])(src|out|dist)[\\/]/.exec(fileURLToPath(import.meta.url)) ?? [];
+  return join(root, kind === 'src' ? 'dist' : kind, 'store', 'sqlite', name);
+}
 
 interface Waiting {
   readonly resolve: (value: never) => void;
@@ -31,7 +34,7 @@ export class WorkerClient {
   private constructor(settings: Omit<WorkerSettings, 'flags'>) {
     const workerData: WorkerSettings = { ...settings, flags: this.#flags };
     // Options of the process, such as --input-type, may not suit the worker.
-    this.#worker = new Worker(findScript('./worker.js'), { workerData, name: `store-${settings.role}`, execArgv: [] });
+    this.#worker = new Worker(findScript('worker.js'), { workerData, name: `store-${settings.role}`, execArgv: [] });
     this.#worker.on('message', (reply: WorkerReply) => this.#settle(reply));
     // An error ends the worker; `exit` follows.
     this.#worker.on('error', (error) => this.#fail(`the worker of the store failed: ${error.message}`));

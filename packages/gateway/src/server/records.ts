@@ -1,0 +1,74 @@
+/** Opens the store of a gateway by its configuration, and keeps the records of exchanges in it. */
+
+import { ConfigError } from '../config/document.ts';
+import type { GatewayState } from '../config/resolve.ts';
+import type { RecordKeeping } from '../exchange/record.ts';
+import type { Clock } from '../http/clock.ts';
+import type { Logger } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { defaultDataFolder, openStore, type Store, StoreError } from '../store/index.ts';
+
+/** Where a gateway keeps its data: a folder, or `memory` for as long as it runs. */
+export interface DataOptions {
+  /** A folder or `memory`, which overrides the configuration, or `default`. Undefined: as configured, else memory. */
+  data?: string | undefined;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+type DataState = Pick<GatewayState, 'data' | 'retentionDays'>;
+
+/**
+ * Opens the store. A folder that the operator has chosen must work; the default one is replaced by memory, with a
+ * warning, when it is not writable or belongs to another gateway.
+ */
+export async function openRecords({ data, env }: DataOptions, state: DataState, log: Logger): Promise<Store> {
+  const configured = env['SLUICE_DATA'] || state.data;
+  const chosen = data === undefined ? (configured ?? MEMORY) : data === DEFAULT ? configured : data;
+  const open = (folder: string | null): Promise<Store> => openStore({ folder, retentionDays: state.retentionDays });
+  if (chosen === MEMORY) return open(null);
+  const folder = chosen ?? defaultDataFolder(env);
+  try {
+    return await open(folder);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    if (chosen !== undefined) throw new ConfigError([{ message: `data: ${error.message}`, path: ['data'] }]);
+    log.warn(
+      { folder, reason: error.message },
+      'the data folder cannot be used; usage is kept in memory until the gateway stops',
+    );
+    return open(null);
+  }
+}
+
+/** Keeps everything in memory. */
+const MEMORY = 'memory';
+
+/** The folder of the configuration, else that of the user. */
+const DEFAULT = 'default';
+
+/** How the exchanges of a gateway are recorded. */
+export function createKeeping(store: Store, { durability, clock, log, metrics }: KeepingOptions): RecordKeeping {
+  let isLogged = false;
+  return {
+    ledger: store,
+    durability,
+    clock,
+    isFailing: () => store.status().last_error !== null,
+    onLate: (reason) => {
+      metrics.lateRecords.inc();
+      // One line per outage: every response of it would log the same.
+      if (!isLogged) log.error({ reason }, 'usage could not be recorded before the response was sent; it will be recorded later');
+      isLogged = true;
+      clock.setTimer(() => (isLogged = false), LOG_EVERY_MS).unref();
+    },
+  };
+}
+
+interface KeepingOptions {
+  durability: RecordKeeping['durability'];
+  clock: Clock;
+  log: Logger;
+  metrics: Metrics;
+}
+
+const LOG_EVERY_MS = 60_000;
