@@ -1,17 +1,17 @@
 // Mutants that no caller could tell from the code, each with the reason. The run fails when one of them is noticed after all.
 import { clipped } from './page.js';
 
-const COST = 'only what it costs, in time or in memory: the way around gives the same';
-const TYPES = 'only the types ask for it: the case cannot occur, or gives the same';
+const COST = 'affects only time or memory: the other path gives the same result';
+const TYPES = 'required only by the types: the case cannot occur, or gives the same result';
 const SET = 'is set before it is read';
-const NAME = 'a word that nobody asks for';
-const NEVER_FIRST = 'a document ends, and a value begins, behind the first character: never at 0';
-const NEXT = 'what follows is for another kind, and does nothing';
+const NAME = 'a name that is never compared';
+const NEVER_FIRST = 'a document ends, and a value begins, after the first character: never at 0';
+const NEXT = 'the code after it is for another kind and has no effect';
 const FIELDS = 'other blocks do not have these fields';
-const END = 'a function that just ends gives undefined, which means the same';
-const ANY = 'any word that the wire does not say would do';
-const BRACKET = 'such a line is always read from the bytes that were kept: it begins at 0';
-const BEHIND = 'what stands behind the end is not read';
+const END = 'a function without a return value returns undefined, which means the same';
+const ANY = 'any value that does not occur on the wire gives the same result';
+const BRACKET = 'such a line is always read from the buffered bytes: it begins at 0';
+const BEHIND = 'bytes after the end are not read';
 
 /** file: [reason, a part of the line, what is changed in it]. */
 const LIST = {
