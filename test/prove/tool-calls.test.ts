@@ -87,7 +87,7 @@ describe('tool calls with every pair of quirks', () => {
     expect(tally.finish(`tool-calls-${reader.replaceAll(/\W+/g, '-')}`)).toEqual([]);
   });
 
-  test.each(PROTOCOL_IDS)('converted to %s, the calls are the same and in the same order, or a note says what differs', (to) => {
+  test.each(PROTOCOL_IDS)('converted to %s, the calls are the same and in the same order, or a note reports the difference', (to) => {
     const wrong: string[] = [];
     let noted = 0;
     const tried = streams.slice(0, scale(342, streams.length));
