@@ -252,7 +252,7 @@ describe('sluice convert for people', () => {
     expect(stderr).toContain(words);
   });
 
-  test('who has seen enough', async () => {
+  test('exits quietly on EPIPE', async () => {
     const world = { files: { a: QUESTION }, stdoutError: systemError('EPIPE') };
     expect(await convert(['request', ...toAnthropic, 'a', 'a'], world)).toMatchObject({ code: 0, stderr: '' });
   });
