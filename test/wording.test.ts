@@ -44,7 +44,7 @@ const REMAINING: Readonly<Record<string, number>> = {
   'README.md': 6,
   'docs/cli.md': 70, // generated from the help of the commands
   'docs/clients.md': 5,
-  'packages/core/test/': 200,
+  'packages/core/test/': 127,
   'packages/gateway/src/cli/': 102,
   'packages/gateway/src/doctor/': 8,
   'packages/gateway/src/terminal/': 4,
