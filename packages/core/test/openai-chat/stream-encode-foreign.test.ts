@@ -36,7 +36,7 @@ describe.each(rows)('$protocol.id $name', ({ protocol, bytes }) => {
 
   if (!isFailure)
     test('is read by the official SDK', async () => {
-      const { choices, id } = (await SDKS[1]?.stream(bodyOf(frames))) ?? { choices: [], id: '' };
+      const { choices, id } = (await SDKS.at(-1)?.stream(bodyOf(frames))) ?? { choices: [], id: '' };
       const message = choices[0]?.message;
       expect(id).toMatch(/^chatcmpl-/);
       expect(message?.content ?? '').toBe(result.text);
