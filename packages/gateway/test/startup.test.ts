@@ -59,6 +59,8 @@ describe('a command loads its own packages only', () => {
   test.each(Object.keys(COMMANDS))('%s', (name) => {
     const common = ['@sluice/lab/text', 'picocolors'];
     const { packages } = listLoaded(`cli/commands/${name}.ts`);
-    expect(packages.filter((specifier) => !common.includes(specifier) && !specifier.startsWith('@sluice/core'))).toEqual(PACKAGES[name] ?? []);
+    expect(packages.filter((specifier) => !common.includes(specifier) && !specifier.startsWith('@sluice/core'))).toEqual(
+      PACKAGES[name] ?? [],
+    );
   });
 });
