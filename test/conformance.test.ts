@@ -46,9 +46,9 @@ describe('the summary', () => {
       row('requests', { tried: 3 }),
     ];
     expect(lineOf(rows)).toMatch(
-      /^1,230 checks, 1,200 of them on generated inputs, over 9 recorded answers and 3 recorded requests, .* 2 failed, 1 open\.$/,
+      /^1,230 checks, 1,200 of them on generated inputs, over 9 recorded responses and 3 recorded requests, .* 2 failed, 1 open\.$/,
     );
-    expect(blockOf(rows)).toContain('keeps the grammar of its protocol | 1,200 | 1,200 | 0 | 0 |');
+    expect(blockOf(rows)).toContain('follows the grammar of its protocol | 1,200 | 1,200 | 0 | 0 |');
   });
 
   test('replaces the previous one', () => {

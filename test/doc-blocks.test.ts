@@ -120,7 +120,7 @@ describe('ts and js blocks compile under strict', () => {
 
 const runnable = checked.filter(({ flags }) => flags.includes('run'));
 
-describe('ts run blocks run and print what they say', () => {
+describe('ts run blocks run and print what their comments state', () => {
   test.each(runnable)('$place', async ({ file, code }) => {
     const printed: string[] = [];
     const log = vi.spyOn(console, 'log').mockImplementation((...args: unknown[]) => void printed.push(format(...args)));

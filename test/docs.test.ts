@@ -122,3 +122,26 @@ describe('docs/canonical.md', () => {
     expect(rows.toSorted()).toEqual(codes.toSorted());
   });
 });
+
+/** The error texts of the table: names, numbers and system codes differ from case to case. */
+const errorTexts = (
+  /## By error text\n([\s\S]*?)\n## /.exec(readFileSync(join(root, 'docs/troubleshooting.md'), 'utf8'))?.[1] ?? ''
+)
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, text = '']) => text))
+  .filter((text) => !/^E[A-Z]+$/.test(text));
+
+const programs = ['core', 'gateway'].flatMap((name) =>
+  readdirSync(join(root, 'packages', name, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(join(root, 'packages', name, 'src', file), 'utf8')),
+);
+
+test.each(errorTexts)('docs/troubleshooting.md quotes a message that exists: %s', (text) => {
+  const fixed = text
+    .split(/"x"|: it | without |provider |Host |\d+ s|\(?[A-Z]{4,}\)?|\(\d+\)|\d{3}/)
+    .flatMap((part) => part.trim() || []);
+  const missing = fixed.filter((part) => !programs.some((source) => source.includes(part)));
+  expect(missing).toEqual([]);
+});

@@ -1,17 +1,17 @@
 // Mutants that no caller could tell from the code, each with the reason. The run fails when one of them is noticed after all.
 import { clipped } from './page.js';
 
-const COST = 'only what it costs, in time or in memory: the way around gives the same';
-const TYPES = 'only the types ask for it: the case cannot occur, or gives the same';
+const COST = 'affects only time or memory: the other path gives the same result';
+const TYPES = 'required only by the types: the case cannot occur, or gives the same result';
 const SET = 'is set before it is read';
-const NAME = 'a word that nobody asks for';
-const NEVER_FIRST = 'a document ends, and a value begins, behind the first character: never at 0';
-const NEXT = 'what follows is for another kind, and does nothing';
+const NAME = 'a name that is never compared';
+const NEVER_FIRST = 'a document ends, and a value begins, after the first character: never at 0';
+const NEXT = 'the code after it is for another kind and has no effect';
 const FIELDS = 'other blocks do not have these fields';
-const END = 'a function that just ends gives undefined, which means the same';
-const ANY = 'any word that the wire does not say would do';
-const BRACKET = 'such a line is always read from the bytes that were kept: it begins at 0';
-const BEHIND = 'what stands behind the end is not read';
+const END = 'a function without a return value returns undefined, which means the same';
+const ANY = 'any value that does not occur on the wire gives the same result';
+const BRACKET = 'such a line is always read from the buffered bytes: it begins at 0';
+const BEHIND = 'bytes after the end are not read';
 
 /** file: [reason, a part of the line, what is changed in it]. */
 const LIST = {
@@ -19,20 +19,20 @@ const LIST = {
     [COST, '#isAsked = false', ['false → true']],
     [COST, 'if (end <= this.#released)', ['<= → <']],
     [COST, 'const out = ', ['this.#released === before && end === this.#text.length → false']],
-    [COST, 'if (this.#isPlain)', ['this.#isPlain → false', '{ this.#text += fragment; return; } left out']],
+    [COST, 'if (this.#isPlain)', ['this.#isPlain → false', '{ this.#text += fragment; return; } removed']],
     [
       COST,
       'this.#isPlain = this.#last',
       [
         '=== → !==',
         'this.#nesting.head === Head.other → true',
-        '! left out',
-        'this.#isPlain = this.#last === null && this.#nesting.head… left out',
+        '! removed',
+        'this.#isPlain = this.#last === null && this.#nesting.head… removed',
       ],
     ],
     [COST, 'if (nesting.length <', ['nesting.length < this.#text.length → true', '< → <=']],
-    [COST, 'this.#isAsked = true', ['true → false', 'this.#isAsked = true; left out']],
-    [COST, 'this.#isPlain = false', ['false → true', 'this.#isPlain = false; left out']],
+    [COST, 'this.#isAsked = true', ['true → false', 'this.#isAsked = true; removed']],
+    [COST, 'this.#isPlain = false', ['false → true', 'this.#isPlain = false; removed']],
     [COST, 'const last = this.#fragments > 1', ['this.#fragments > 1 → true', '> → >=']],
     [COST, 'if ((last === null', ['last === null && !overrun → false']],
     [NEVER_FIRST, 'const end = nesting.firstEnd < 0', ['0 → 1', '< → <=']],
@@ -72,7 +72,7 @@ const LIST = {
   'json/scanner.ts': [
     [ANY, 'HEAD_OTHER = 4', ['4 → 5']],
     [COST, 'LONGEST_LOOP', ['24 → 25', '- → +', 'at - mark >= LONGEST_LOOP → true', '>= → >', '>= → <']],
-    [COST, 'mark = at;', ['mark = at; left out']],
+    [COST, 'mark = at;', ['mark = at; removed']],
     [COST, 'if (++this.depth > this.deepest)', ['> → >=']],
     [COST, 'if (this.head < HEAD_AFTER_EMPTY_OBJECT)', ['< → <=']],
     [COST, 'for (let at = 0; at < fragment.length', ['< → <=']],
@@ -85,20 +85,20 @@ const LIST = {
     [NAME, "'objects' : 'values'", ["'values' → ''"]],
     [COST, 'return merge.owned ||', ['merge.owned → false']],
     [COST, 'const list = kind', ['merge.owned → false']],
-    [COST, 'merge.owned?.lists.set', ['merge.owned?.lists.set(list, state); left out']],
+    [COST, 'merge.owned?.lists.set', ['merge.owned?.lists.set(list, state); removed']],
     [TYPES, 'if (isFields(known))', ['isFields(known) → true']],
     [TYPES, 'if (isFields(entry)) adopt', ['isFields(entry) → true']],
     [TYPES, "typeof number === 'number'", ["typeof number === 'number' → true"]],
   ],
   'accumulate/message.ts': [
-    [NEXT, 'return;', ['return; left out']],
+    [NEXT, 'return;', ['return; removed']],
     [NEXT, "case 'ping'", ["'ping' → ''"]],
     [FIELDS, "if (block.type === 'tool_use') finishToolUse", ["block.type === 'tool_use' → true"]],
     [FIELDS, "if (block.type === 'text' && block.citations)", ["block.type === 'text' → true"]],
   ],
   'accumulate/overlay.ts': [
     [COST, "if (key === '__proto__')", ["key === '__proto__' → true"]],
-    [END, '} catch {', ['{ return undefined; } left out']],
+    [END, '} catch {', ['{ return undefined; } removed']],
   ],
   'accumulate/tool-call-assembler.ts': [[TYPES, 'a.index ?? 0', ['0 → 1']]],
   'accumulate/tool-call-delta.ts': [
@@ -123,29 +123,29 @@ const LIST = {
     [COST, 'if (key !== layout[at])', ['key !== layout[at] → true']],
     [COST, 'if (unknown[at++])', ['++ → --']],
     [COST, 'return true;', ['true → false']],
-    [COST, '#read(source', ['{ const layout = this.#layout; const unknown = this.#unkn… left out']],
-    [COST, 'this.#layout = Object.keys', ['this.#layout = Object.keys(source); left out']],
+    [COST, '#read(source', ['{ const layout = this.#layout; const unknown = this.#unkn… removed']],
+    [COST, 'this.#layout = Object.keys', ['this.#layout = Object.keys(source); removed']],
     [COST, 'value !== this.kept[key]', ['value !== this.kept[key] → true']],
   ],
   'sse/block.ts': [
-    [END, '} catch {', ['{ return false; } left out']],
+    [END, '} catch {', ['{ return false; } removed']],
     [COST, 'return this.#frames.length > 0', ['> → >=', 'this.#frames.length > 0 → true']],
     [COST, 'if (this.#dataBytes + length <=', ['this.#dataBytes + length <= this.#maxBytes → false', '<= → <']],
     [COST, 'if (!this.#isLastName', ['!this.#isLastName(line, start, to) → true']],
-    [COST, 'this.#lastName.clear()', ['this.#lastName.clear(); left out']],
+    [COST, 'this.#lastName.clear()', ['this.#lastName.clear(); removed']],
     [COST, 'if (ascii !== undefined)', ['ascii !== undefined → false']],
     [COST, "text.includes('\\ufffd')", ["'\\ufffd' → ''", "text.includes('\\ufffd') → true"]],
     [COST, 'if (to - start !== length)', ['- → +', 'to - start !== length → true']],
     [COST, 'for (let at = 0; at < length; at++)', ['< → <=', '++ → --', 'line[start + at] !== bytes[at] → true']],
     [COST, 'return true;', ['true → false']],
-    [COST, '#isLastName(line', ['{ const { bytes, length } = this.#lastName; if (to - star… left out']],
-    [NEXT, 'break;', ['break; left out']],
+    [COST, '#isLastName(line', ['{ const { bytes, length } = this.#lastName; if (to - star… removed']],
+    [NEXT, 'break;', ['break; removed']],
     [NEVER_FIRST, 'return start >= 0 &&', ['0 → 1', '>= → >']],
     [NEVER_FIRST, 'if (start < 0) return', ['0 → 1', '< → <=']],
     [BRACKET, 'if (to - from > 64', ['- → +']],
   ],
   'sse/bytes.ts': [
-    [END, '} catch {', ['{ return false; } left out']],
+    [END, '} catch {', ['{ return false; } removed']],
     [COST, 'const SHORT', ['24 → 25']],
     [COST, 'if (to - from > SHORT)', ['- → +', 'to - from > SHORT → true', '> → >=']],
     [BEHIND, 'at < to; at++, put++', ['< → <=', '0 → 1']],
@@ -158,7 +158,7 @@ const LIST = {
     [COST, 'stop = word <', ['word < words.length → true', 'word < words.length → false', '< → <=', '< → >=', '4 → 5']],
     [COST, 'if (to > this.#windowEnd', ['> → >=', 'to > this.#windowEnd → true']],
     [COST, 'if (to - from > WINDOW)', ['to - from > WINDOW → false']],
-    [COST, 'this.#windowEnd = end', ['this.#windowEnd = end; left out']],
+    [COST, 'this.#windowEnd = end', ['this.#windowEnd = end; removed']],
     [COST, 'const last', ['/ → *']],
     [COST, 'return word === words.length', ['word === words.length → true']],
     [COST, 'const word =', ['0 → 1', 'words[at] ?? 0 → (words[at]) && (0)']],
@@ -182,23 +182,23 @@ const LIST = {
     ],
     [COST, 'while (at < to', ['< → <=', '0 → 1']],
     [SET, '#lead = 0', ['0 → 1']],
-    [SET, "#window = ''", ["'' → 'mutant'", "this.#window = ''; left out"]],
+    [SET, "#window = ''", ["'' → 'mutant'", "this.#window = ''; removed"]],
     [SET, '#windowStart = 0', ['0 → 1']],
   ],
   'sse/decode.ts': [
     [SET, '#tailOffset = 0', ['0 → 1']],
-    [COST, 'this.#chunk.open(chunk)', ['this.#chunk.open(chunk); left out']],
+    [COST, 'this.#chunk.open(chunk)', ['this.#chunk.open(chunk); removed']],
     [COST, 'return this.#block.hasFrames', ['this.#block.hasFrames → true']],
     [
       COST,
       'if (first === LF &&',
-      ['0 → 1', 'first === LF && this.#tail.length === 0 → false', '{ this.#block.dispatch(); return at + 1; } left out'],
+      ['0 → 1', 'first === LF && this.#tail.length === 0 → false', '{ this.#block.dispatch(); return at + 1; } removed'],
     ],
     [COST, 'const start = first === SPACE', ['first === SPACE || first === TAB → true']],
     [COST, 'else if (tail.length === 0)', ['tail.length === 0 → false']],
-    [COST, 'this.#tail.free()', ['this.#tail.free(); left out']],
-    [COST, 'this.#cutter.value.free()', ['this.#cutter.value.free(); left out']],
-    [COST, 'this.#block.clear()', ['this.#block.clear(); left out']],
+    [COST, 'this.#tail.free()', ['this.#tail.free(); removed']],
+    [COST, 'this.#cutter.value.free()', ['this.#cutter.value.free(); removed']],
+    [COST, 'this.#block.clear()', ['this.#block.clear(); removed']],
   ],
   'sse/encode.ts': [
     [COST, 'const oneLine', ['isPlain(text) → false']],
@@ -222,7 +222,7 @@ const LIST = {
 };
 
 const changeOf = ({ code, text }) =>
-  text === '' || text === '{}' ? `${clipped(code)} left out` : `${clipped(code)} → ${clipped(text)}`;
+  text === '' || text === '{}' ? `${clipped(code)} removed` : `${clipped(code)} → ${clipped(text)}`;
 
 const entries = Object.entries(LIST).flatMap(([file, rows]) =>
   rows.flatMap(([why, line, changes]) => changes.map((change) => ({ file, line, change, why, isUsed: false }))),

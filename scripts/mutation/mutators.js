@@ -1,4 +1,4 @@
-// What is changed in the code, node by node: the catalogue of Stryker, and in addition numbers, bits and single statements left out.
+// What is changed in the code, node by node: the catalogue of Stryker, and in addition numbers, bits and single statements removed.
 
 /** Each operator and what takes its place. */
 const OPERATORS = {
@@ -29,7 +29,7 @@ const OPERATORS = {
   '??=': ['&&='],
 };
 
-/** Methods that have an opposite; an empty one: the call is left out. */
+/** Methods that have an opposite; an empty one: the call is removed. */
 const METHODS = {
   startsWith: 'endsWith',
   endsWith: 'startsWith',
@@ -170,7 +170,7 @@ const isRemovable = (node, parent) =>
   node.type === 'ThrowStatement' ||
   (parent.type === 'SwitchCase' && ['ReturnStatement', 'BreakStatement'].includes(node.type) && !node.argument);
 
-/** Whether the statement, or everything in the block, can be left out. A block of one such statement would only say it twice. */
+/** Whether the statement, or everything in the block, can be removed. A block of one such statement would only say it twice. */
 export function isLeftOut(node, parent) {
   if (node.type !== 'BlockStatement') return isRemovable(node, parent);
   if (parent.type === 'ForStatement' && !parent.test) return false;

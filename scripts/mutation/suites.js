@@ -2,7 +2,7 @@
 import { ROOT, testFiles } from './sources.js';
 import { guard, isStuck, watch } from './switch.js';
 
-/** Tests that meet mutants more often are left out: they measure cost, or do on long input what others do on short. */
+/** Tests that meet mutants more often are removed: they measure cost, or do on long input what others do on short. */
 const MOST_HITS = 1_000_000;
 
 /** What a file or a `describe` registers. */

@@ -8,7 +8,7 @@ import { differences, type Route, withoutHoles } from './probe.ts';
 import { contextOf } from './route.ts';
 
 /** What another protocol does with a field: says it, tells of the loss or the change in a note, refuses it, or none of these. */
-export type Fate = 'said' | 'approximated' | 'dropped' | 'refused' | 'silent';
+export type Fate = 'converted' | 'approximated' | 'dropped' | 'rejected' | 'silent';
 
 /** A body with one value of a field. */
 interface Sample {
@@ -92,9 +92,9 @@ function fateOf(samples: readonly Sample[], { write, isPointing }: Abroad, usual
     const has = (code: string): boolean => told.some((note) => note.code === code);
     if (!isSaid && has('DROPPED')) return 'dropped';
     if (has('APPROXIMATED') || has('DROPPED')) return 'approximated';
-    return isSaid || has('RENAMED') || has('CLAMPED') ? 'said' : 'silent';
+    return isSaid || has('RENAMED') || has('CLAMPED') ? 'converted' : 'silent';
   } catch {
-    return 'refused';
+    return 'rejected';
   }
 }
 

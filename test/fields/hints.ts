@@ -11,13 +11,13 @@ export interface Hint {
   why: string;
 }
 
-const PADDING = 'padding against eavesdroppers in OpenAI’s own streams: others have none that could be left out';
-const LABEL = 'a label that OpenAI asks for, no part of the answer; where schemas are always kept, strict says nothing';
-const ITEM =
-  'the number of an item on a server that keeps it, and how far it came: calls have ids of their own, and what is here is whole';
-const NAMESPACE = 'calls have one only where the client declared one: a client of another protocol never did';
-const PART = 'a part of a total that is told';
-const TIER = 'what the answer was served by: a matter of the bill';
+const PADDING = 'padding against eavesdroppers in OpenAI’s own streams: other protocols have none';
+const LABEL =
+  'a label that OpenAI requires, not a part of the response; where schemas are always enforced, strict has no meaning';
+const ITEM = 'the id of a stored item and its progress: calls have their own ids, and items in a request are complete';
+const NAMESPACE = 'calls have one only if the client declared one, which clients of other protocols cannot';
+const PART = 'a part of a total that is converted';
+const TIER = 'the tier that served the response: only relevant for billing';
 
 export const HINTS: readonly Hint[] = [
   {
@@ -25,14 +25,14 @@ export const HINTS: readonly Hint[] = [
     section: 'request',
     fields: ['messages'],
     to: ['anthropic', 'responses', 'gemini'],
-    why: 'the list itself: what stands in it is decided below',
+    why: 'the list itself: its content is decided below',
   },
   {
     protocol: 'openai-chat',
     section: 'request',
     fields: ['stream_options.include_usage'],
     to: ['anthropic', 'responses', 'gemini'],
-    why: 'what the client wants to see: every server is asked for usage, and the encoder of the answer shows it or does not',
+    why: 'a setting for the client: usage is requested from every server, and the response encoder shows or hides it',
   },
   {
     protocol: 'openai-chat',
@@ -74,7 +74,7 @@ export const HINTS: readonly Hint[] = [
     section: 'request',
     fields: ['input[function_call_output].name'],
     to: ['chat', 'anthropic', 'gemini'],
-    why: 'the name of the tool, which the call that it answers has told',
+    why: 'the name of the tool, which its call contains',
   },
   {
     protocol: 'openai-responses',
@@ -95,35 +95,35 @@ export const HINTS: readonly Hint[] = [
     section: 'response',
     fields: ['choices[].logprobs.*[].bytes', 'choices[].logprobs.*[].top_logprobs[].bytes'],
     to: ['gemini'],
-    why: 'the bytes of the token that stands beside them',
+    why: 'the bytes of the token beside them',
   },
   {
     protocol: 'openai-chat',
     section: 'response',
     fields: ['created'],
     to: ['anthropic', 'gemini'],
-    why: 'when the answer was given: these protocols do not say it',
+    why: 'the time of the response: these protocols have no field for it',
   },
   {
     protocol: 'openai-chat',
     section: 'response',
     fields: ['system_fingerprint'],
     to: ['anthropic', 'responses', 'gemini'],
-    why: 'which build of the server answered: it means something to OpenAI alone',
+    why: 'the build of the server: only meaningful for OpenAI',
   },
   {
     protocol: 'gemini',
     section: 'request',
     fields: ['generationConfig.responseSchema.nullable', 'tools[].functionDeclarations[].parameters.nullable'],
     to: ['chat', 'anthropic', 'responses'],
-    why: 'a value of which no type is said may be null anyway; of one that has a type it is said',
+    why: 'a value without a type may be null anyway; with a type it is converted',
   },
   {
     protocol: 'gemini',
     section: 'request',
     fields: ['systemInstruction.role'],
     to: ['chat', 'anthropic', 'responses'],
-    why: 'instructions are nobody’s turn: Google does not read the role',
+    why: 'instructions have no role: Google does not read it',
   },
   { protocol: 'openai-chat', section: 'response', fields: ['service_tier'], to: ['gemini'], why: TIER },
   { protocol: 'gemini', section: 'response beyond the SDK', fields: ['usageMetadata.serviceTier'], to: ['anthropic'], why: TIER },
@@ -146,7 +146,7 @@ export const HINTS: readonly Hint[] = [
     section: 'response',
     fields: ['content[text].citations[web_search_result_location].encrypted_index'],
     to: ['chat', 'responses'],
-    why: 'only Anthropic can read it; that a citation lost what it quotes is told',
+    why: 'only Anthropic can read it; the loss of the quoted text is noted',
   },
   {
     protocol: 'gemini',
@@ -157,7 +157,7 @@ export const HINTS: readonly Hint[] = [
       'candidates[].groundingMetadata.groundingSupports[].segment.partIndex',
     ],
     to: ['chat', 'responses'],
-    why: 'how sure Google is, and how it would show it: which source supports which stretch of the text is said',
+    why: 'the confidence and display hints of Google; which source supports which part of the text is converted',
   },
 ];
 

@@ -113,7 +113,7 @@ const request = {
   'stream_options.include_obfuscation': mapped('stream_options.include_obfuscation'),
   'stream_options.include_usage': changed(
     'stream_options.include_usage',
-    'always asked for: the answer hides it from clients that did not ask',
+    'always requested: the response hides it from clients that did not request it',
   ),
   temperature: mapped('parameters.temperature'),
   top_logprobs: mapped('parameters.top_logprobs'),

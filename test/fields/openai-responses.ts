@@ -211,7 +211,7 @@ const response = {
   'output[apply_patch_call].operation(*).*': mapped('content[].input'),
   ...message('output[message]', 'content[]'),
   ...output('output', 'content[]'),
-  'output[message].status': derived('incomplete where the answer was cut'),
+  'output[message].status': derived('incomplete if the response was truncated'),
   'output[reasoning].id': extension,
   'output[reasoning].status': extension,
   // What the response repeats of the request.
@@ -253,17 +253,17 @@ const PROGRESS = 'progress; the item comes whole in output_item.done';
 const AUDIO = 'nothing is written for audio, with a note';
 
 const stream = {
-  '(*).sequence_number': derived('numbered anew'),
-  '(*).*_index': derived('numbered anew'),
+  '(*).sequence_number': derived('renumbered'),
+  '(*).*_index': derived('renumbered'),
   '(*).item_id': derived('the id of the item written'),
-  '(response.output_text.annotation.added).annotation_index': derived('numbered anew'),
+  '(response.output_text.annotation.added).annotation_index': derived('renumbered'),
   '(response.created).response': mapped('id'),
   '(response.completed).response': mapped('id'),
   '(response.incomplete).response': mapped('id'),
   '(response.failed).response': mapped('id'),
   '(response.in_progress).response': derived('the response as it began'),
-  '(response.queued).sequence_number': dropped('the answer has begun'),
-  '(response.queued).response': dropped('the answer has begun'),
+  '(response.queued).sequence_number': dropped('the response has started'),
+  '(response.queued).response': dropped('the response has started'),
   '(response.output_item.*).item': mapped('content[].id'),
   '(response.content_part.added).part(reasoning_text).text': mapped('content[].thinking', {
     as: '(response.reasoning_text.delta).delta',
@@ -285,7 +285,7 @@ const stream = {
     as: '(response.reasoning_summary_text.delta).delta',
   }),
   '(response.reasoning_summary_part.done).part.text': mapped('content[].thinking'),
-  '(response.reasoning_summary_part.done).status': dropped('a part is cut when its item is, and the item says so'),
+  '(response.reasoning_summary_part.done).status': dropped('a part is truncated when its item is, and the item has the status'),
   '(error).*': mapped('error'),
   '(response.audio.*).sequence_number': dropped(AUDIO),
   '(response.audio.*).delta': dropped(AUDIO),

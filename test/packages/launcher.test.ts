@@ -50,7 +50,7 @@ describe('the command in a checkout', { timeout: 240_000 }, () => {
     expect(builtAt()).toBeGreaterThan(before);
   });
 
-  test('says what is wrong with a source, and fails', async () => {
+  test('reports what is wrong with a source, and fails', async () => {
     writeFileSync(join(clone, 'packages/gateway/src/broken.ts'), 'export const broken: number = "text";\n');
     await expect(sluice('--version')).rejects.toMatchObject({
       code: 1,
@@ -61,7 +61,7 @@ describe('the command in a checkout', { timeout: 240_000 }, () => {
     expect((await sluice('--version')).stdout).toMatch(/^\d/);
   });
 
-  test('asks for npm ci when nothing is installed', async () => {
+  test('requires npm ci when nothing is installed', async () => {
     rmSync(join(clone, '.cache/built'));
     rmSync(join(clone, 'node_modules/typescript'));
     await expect(sluice('--version')).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('run "npm ci" first') });

@@ -40,13 +40,14 @@ export function framed(pieces: Iterable<Uint8Array>): Framed {
  */
 export const DELIBERATE: Readonly<Record<string, string>> = {
   'sse/unterminated-event':
-    'The standard discards an event without its blank line. Many servers end so, and the last event of an answer holds its finish and its usage: data that is whole JSON, or the sentinel, is kept.',
-  'sse/truncated-event': 'Discarded, as the standard says; but it is told.',
+    'The standard discards an event without its blank line. Many servers end like this, and the last event of a response has its finish reason and usage: data that is complete JSON, or the sentinel, is kept.',
+  'sse/truncated-event': 'Discarded, as the standard requires, and reported.',
   'sse/bare-json':
-    'Whole JSON bodies, NDJSON and JSON arrays come in the place of streams; the standard reads their lines as unknown fields.',
+    'Whole JSON bodies, NDJSON and JSON arrays are sent instead of streams; the standard reads their lines as unknown fields.',
   'sse/error-field':
-    'Servers built on llama.cpp write an error as a field of that name; the standard ignores it, and the answer would only seem to be cut.',
-  'sse/error-event-without-data': 'The standard gives out no event without data; an event named error says all by its name.',
+    'Servers built on llama.cpp write an error as a field of that name; the standard ignores it, and the response would only look truncated.',
+  'sse/error-event-without-data':
+    'The standard dispatches no event without data; an event named error is an error even without data.',
 };
 
 /** Our frames are those of the oracle, or a departure that explains the difference is named. */

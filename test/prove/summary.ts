@@ -10,22 +10,22 @@ export const GROUPS = {
     'generated bodies',
     'framing of recordings',
   ],
-  'Dialects: read as the clean stream, or the loss is told': ['mutation of recordings', 'mutation of generated streams'],
-  'Tool calls with every pair of quirks: read as they were meant, unless two readings are possible': ['tool calls with quirks'],
-  'Every stream that is written keeps the grammar of its protocol': ['grammar'],
-  'Streamed or whole, and cut into any deltas: the same message': ['streamed or whole', 're-chunking'],
-  'Answers through every pair of protocols, there and back': [
+  'Dialects: read as the clean stream, or the loss is reported': ['mutation of recordings', 'mutation of generated streams'],
+  'Tool calls with every pair of quirks: read as intended, unless two readings are possible': ['tool calls with quirks'],
+  'Every written stream follows the grammar of its protocol': ['grammar'],
+  'Streamed, whole or split into any deltas: the same message': ['streamed or whole', 're-chunking'],
+  'Responses through every pair of protocols, there and back': [
     'there and back',
     'recorded, there and back',
     'reported, there and back',
   ],
-  'Requests through every pair of protocols, nothing lost silently': [
+  'Requests through every pair of protocols: nothing is lost silently': [
     'request identity',
     'request conversion',
     'recorded requests',
   ],
-  'Official SDKs hear what we say': ['official SDK', 'official SDK of recordings'],
-  'Cost by length, bounded memory, untouched prototypes': ['linear cost', 'bounded memory', 'untouched prototypes'],
+  'Official SDKs read our streams correctly': ['official SDK', 'official SDK of recordings'],
+  'Linear cost, bounded memory, no prototype pollution': ['linear cost', 'bounded memory', 'untouched prototypes'],
 } as const satisfies Record<string, readonly string[]>;
 
 /** Rows that count what was there rather than what was tried. */
@@ -69,7 +69,7 @@ export function gapsOf(rows: readonly Row[]): string[] {
 export function lineOf(rows: readonly Row[]): string {
   const tried = triedRows(rows);
   const [failed, open] = [sum(tried, 'failed'), sum(tried, 'open')];
-  const recorded = `${number(countOf(rows, 'streams') + countOf(rows, 'bodies'))} recorded answers and ${number(countOf(rows, 'requests'))} recorded requests`;
+  const recorded = `${number(countOf(rows, 'streams') + countOf(rows, 'bodies'))} recorded responses and ${number(countOf(rows, 'requests'))} recorded requests`;
   const outcome = `${failed === 0 ? 'none failed' : `${number(failed)} failed`}${open > 0 ? `, ${number(open)} open` : ''}`;
   return `${number(sum(tried, 'tried'))} checks, ${number(sum(tried.filter(isGenerated), 'tried'))} of them on generated inputs, over ${recorded}, ${MUTATIONS.length} dialects and 16 pairs: ${outcome}.`;
 }

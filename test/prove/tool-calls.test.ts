@@ -87,27 +87,31 @@ describe('tool calls with every pair of quirks', () => {
     expect(tally.finish(`tool-calls-${reader.replaceAll(/\W+/g, '-')}`)).toEqual([]);
   });
 
-  test.each(PROTOCOL_IDS)('converted to %s, the calls are the same and in the same order, or a note says what differs', (to) => {
-    const wrong: string[] = [];
-    let noted = 0;
-    const tried = streams.slice(0, scale(342, streams.length));
-    for (const stream of tried) {
-      const bytes = bytesOf(stream);
-      const notes: Note[] = [];
-      const plain = (calls: readonly FoundCall[]): unknown => calls.map(({ name, arguments: text }) => [name, JSON.parse(text)]);
-      const { tool_calls: before, invalid_arguments: invalid } = assemble('openai-chat', bytes);
-      if (invalid.length > 0) continue; // an undecidable stream that was joined into one broken call
-      const after = assemble(
-        to,
-        convert('openai-chat', to, bytes, (note) => notes.push(note)),
-      ).tool_calls;
-      if (JSON.stringify(plain(before)) === JSON.stringify(plain(after))) continue;
-      if (notes.some(({ feature }) => feature.startsWith('content.tool_use') || feature === 'content.order')) noted++;
-      else wrong.push(show(stream, after));
-    }
-    console.log(`openai-chat to ${to}: ${tried.length} streams, ${wrong.length} wrong, ${noted} settled late and noted`);
-    expect(wrong.slice(0, 3)).toEqual([]);
-  });
+  test.each(PROTOCOL_IDS)(
+    'converted to %s, the calls are the same and in the same order, or a note reports the difference',
+    (to) => {
+      const wrong: string[] = [];
+      let noted = 0;
+      const tried = streams.slice(0, scale(342, streams.length));
+      for (const stream of tried) {
+        const bytes = bytesOf(stream);
+        const notes: Note[] = [];
+        const plain = (calls: readonly FoundCall[]): unknown =>
+          calls.map(({ name, arguments: text }) => [name, JSON.parse(text)]);
+        const { tool_calls: before, invalid_arguments: invalid } = assemble('openai-chat', bytes);
+        if (invalid.length > 0) continue; // an undecidable stream that was joined into one broken call
+        const after = assemble(
+          to,
+          convert('openai-chat', to, bytes, (note) => notes.push(note)),
+        ).tool_calls;
+        if (JSON.stringify(plain(before)) === JSON.stringify(plain(after))) continue;
+        if (notes.some(({ feature }) => feature.startsWith('content.tool_use') || feature === 'content.order')) noted++;
+        else wrong.push(show(stream, after));
+      }
+      console.log(`openai-chat to ${to}: ${tried.length} streams, ${wrong.length} wrong, ${noted} settled late and noted`);
+      expect(wrong.slice(0, 3)).toEqual([]);
+    },
+  );
 
   test.runIf(IS_FULL)('every rule for undecidable streams has an example', () => {
     const missing = new Set(UNDECIDABLE.map(({ name }) => name));

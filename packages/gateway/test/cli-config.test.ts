@@ -37,7 +37,7 @@ describe('sluice init', () => {
     const { code, stdout, stderr } = await run(['init'], { env: { OPENAI_API_KEY: 'two words-0123456789' } });
     expect(code).toBe(0);
     expect(stdout).toContain('no provider key was found');
-    expect(stderr).toMatch(/^sluice: OPENAI_API_KEY is not one word/);
+    expect(stderr).toMatch(/^sluice: OPENAI_API_KEY must be printable ASCII/);
     expect(stdout + stderr).not.toContain('0123456789');
   });
 

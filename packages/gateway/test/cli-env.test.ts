@@ -17,14 +17,14 @@ const home = mkdtempSync(join(tmpdir(), 'sluice-env-'));
 afterAll(() => rmSync(home, { recursive: true }));
 
 describe('sluice env', () => {
-  test.each(IDS)('%s: says where the gateway is, and the key', async (id) => {
+  test.each(IDS)('%s: sets the address of the gateway and the key', async (id) => {
     const { code, stdout, stderr } = await run(['env', id, '--url', 'http://10.1.2.3:99', '--key', 'the-key']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('http://10.1.2.3:99');
     expect(stdout).toContain('the-key');
   });
 
-  test.each(IDS)('%s: names the model that is asked for, wherever it can be named', async (id) => {
+  test.each(IDS)('%s: sets the requested model where the client allows it', async (id) => {
     const isElsewhere = ['openai', 'anthropic', 'google', 'agents'].includes(id); // the program says it
     const { stdout } = await run(['env', id, '--model', 'groq/llama']);
     expect(stdout.includes('groq/llama')).toBe(!isElsewhere);
@@ -104,12 +104,12 @@ describe('sluice env', () => {
     );
   });
 
-  test('Codex is told in its file', async () => {
+  test('Codex gets its settings in a file', async () => {
     const { stdout } = await run(['env', 'codex', '--model', 'm']);
     expect(stdout).toContain('export SLUICE_KEY=any\n# ~/.codex/config.toml:\n#   model = "m"\n#   model_provider = "sluice"\n');
   });
 
-  test('Codex is told not to try WebSocket', async () => {
+  test('Codex does not try WebSocket', async () => {
     const { stdout } = await run(['env', 'codex']);
     expect(stdout).toMatch(/model_providers\.sluice = \{.* wire_api = "responses", supports_websockets = false \}/);
   });

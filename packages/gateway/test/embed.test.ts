@@ -32,7 +32,7 @@ describe('createGateway', () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  test('keeps its URL when it is asked to listen again, and can listen after it was closed', async () => {
+  test('keeps its URL when listen() is called again, and can listen after it was closed', async () => {
     const gateway = createGateway(QUIET);
     const [first, second] = await Promise.all([gateway.listen(), gateway.listen()]);
     expect(second).toBe(first);

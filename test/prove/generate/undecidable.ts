@@ -115,7 +115,7 @@ export const UNDECIDABLE: readonly Undecidable[] = [
   {
     name: 'as many fragments of one call as the last chunk had calls',
     reason:
-      'A chunk has as many entries as the last one with several, and nothing tells them apart: one for each of those calls, or several fragments of one. They go by position.',
+      'A chunk has as many entries as the last one with several, and nothing distinguishes them: one for each of those calls, or several fragments of one. They go by position.',
     applies: some((moment) => {
       const { chunk, batch } = moment;
       if (chunk.length < 2 || batch?.length !== chunk.length || isAligned(moment)) return false;

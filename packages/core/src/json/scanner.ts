@@ -106,6 +106,19 @@ export class JsonScanner {
     this.#isEscaped = isEscaped;
     return text.length;
   }
+
+  /**
+   * Outside strings: the position of the next quote or bracket, or the length of the text. `step` does nothing with the
+   * characters before it. A list of numbers costs 0.6 ns a character this way and 4.6 ns by `step`.
+   */
+  skipValues(text: string, from: number): number {
+    const end = Math.min(text.length, from + MAX_LOOP);
+    for (let at = from; at < end; at++) {
+      const c = text.charCodeAt(at);
+      if (c === QUOTE || (c | BRACE_BIT) === OPEN_OBJECT || (c | BRACE_BIT) === CLOSE_OBJECT) return at;
+    }
+    return end === text.length ? end : findMark(STRUCTURE_MARK, text, end);
+  }
 }
 
 /**
@@ -124,9 +137,10 @@ export class JsonNesting extends JsonScanner {
 
   /** Reads a fragment. */
   push(fragment: string): void {
-    let mark = 0;
     for (let at = 0; at < fragment.length; at++) {
-      if (this.isInString) at = mark = this.skipString(fragment, at);
+      if (this.isInString) at = this.skipString(fragment, at);
+      // Inside a document, other characters change neither `complete` nor a head that is known.
+      else if (this.depth > 0 && this.head >= HEAD_AFTER_EMPTY_OBJECT) at = this.skipValues(fragment, at);
       if (at === fragment.length) break;
       const c = fragment.charCodeAt(at);
       // Control characters count as white space.
@@ -134,12 +148,6 @@ export class JsonNesting extends JsonScanner {
       if (this.head < HEAD_AFTER_EMPTY_OBJECT) this.head = nextHead(this.head, c);
       if (!this.step(c)) this.complete = false;
       else if (this.depth <= 0) this.#end(c, this.length + at + 1);
-      // Inside a document only marks matter, once the head is known: a list of numbers costs 0.6 ns a character this way
-      // and 4.6 ns by `step`.
-      if (at - mark >= MAX_LOOP && this.depth > 0 && this.head >= HEAD_AFTER_EMPTY_OBJECT && !this.isInString) {
-        mark = findMark(STRUCTURE_MARK, fragment, at + 1);
-        at = mark - 1;
-      }
     }
     this.length += fragment.length;
   }

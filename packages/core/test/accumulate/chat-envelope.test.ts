@@ -352,7 +352,7 @@ test.each([
   expect(readLegacyCall(call)).toBe(isCall ? call : undefined);
 });
 
-test('a list that takes each value once says whether it was new', () => {
+test('a list of distinct values reports whether a value was new', () => {
   const list = new DistinctList();
   const deep: Record<string, unknown> = {};
   deep['in'] = deep;
@@ -368,7 +368,7 @@ test('a list that takes each value once says whether it was new', () => {
   expect(list.items.slice(0, 3)).toEqual([1, { a: 1 }, '1']);
 });
 
-test('thoughts in thoughts, however deep, are left out', () => {
+test('nested thoughts are dropped at any depth', () => {
   let part: object = { type: 'thinking', thinking: 'a' };
   for (let level = 0; level < 50_000; level++) part = { type: 'thinking', thinking: [part, 'b'] };
   expect(readContentParts([part])).toEqual({ text: '', thinking: 'b', images: [], other: [] });

@@ -144,7 +144,7 @@ test('derived ids are those of the first release', () => {
   expect(deriveId('x', 12)).toBe('x1deb2d6ad910a9efcfb8e63a');
 });
 
-describe('fields that nobody knows', () => {
+describe('unknown fields', () => {
   const looked = (...sources: object[]): UnknownFields => {
     const fields = new UnknownFields(new Set(['a', 'b']), {});
     for (const source of sources) fields.look(source);

@@ -465,7 +465,7 @@ describe('limits', () => {
     expect(() => calls.push([opener(2)])).toThrow(new LimitError('more than 2 tool calls in one message'));
   });
 
-  test('of calls, where nothing is said', () => {
+  test('of calls by default', () => {
     const tracker = new CallTracker({}, '');
     for (let count = 0; count < 4096; count++) tracker.open();
     expect(() => tracker.open()).toThrow(new LimitError('more than 4096 tool calls in one message'));
@@ -484,7 +484,7 @@ describe('limits', () => {
     );
   });
 
-  test('of characters, where nothing is said', () => {
+  test('of characters by default', () => {
     const most = 64 * 1024 * 1024;
     const calls = run([[opener(0, `"${'x'.repeat(most - 1)}`)]]);
     expect(() => calls.push([{ index: 0, function: args('x') }])).toThrow(`more than ${most} characters`);
@@ -508,7 +508,7 @@ test('a derived id is not one that the wire gave', () => {
   expect([first?.id, derived?.id]).toEqual([0, 1].map((salt) => deriveId('call_', '', 0, 'f', salt)));
 });
 
-test('an id once told stays', () => {
+test('the first id is kept', () => {
   const calls = run([[{ function: f('f', '{"x"') }]]);
   const [before] = calls.finish();
   calls.push([{ function: f('f', ':1}') }]);

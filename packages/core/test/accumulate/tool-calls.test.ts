@@ -319,7 +319,7 @@ describe('one call', () => {
   });
 
   test.each([[undefined], [null], ['x'], [1], [{}], [[]], [[null]], [[7]], [[[]]], [[null, 1, 'x', []]]])(
-    '%j is no list of deltas',
+    '%j is not a list of deltas',
     (entries) => {
       const calls = new ToolCallAssembler();
       calls.push(entries);

@@ -48,7 +48,7 @@ describe('reading', () => {
     });
   });
 
-  test('what the headers say', () => {
+  test('error fields from headers', () => {
     const headers = {
       'retry-after': '3',
       'request-id': 'req_h',
@@ -118,7 +118,7 @@ describe('writing', () => {
     [404, Anthropic.NotFoundError],
     [429, Anthropic.RateLimitError],
     [529, Anthropic.InternalServerError],
-  ])('the SDK raises what %d stands for', async (status, kind) => {
+  ])('the SDK raises the error class of %d', async (status, kind) => {
     const code = { 401: 'AUTHENTICATION', 404: 'NOT_FOUND', 429: 'RATE_LIMIT', 529: 'OVERLOADED' }[status] as ErrorCode;
     const reply = encode({ code, message: 'no' });
     await expect(readWhole(reply.body, reply.status, reply.headers)).rejects.toBeInstanceOf(kind);

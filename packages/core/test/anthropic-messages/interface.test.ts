@@ -67,7 +67,7 @@ describe('URLs', () => {
     expect(buildUrl(type, target(base))).toBe(url);
   });
 
-  test('the operator may say what stands between', () => {
+  test('the operator may set the path', () => {
     expect(buildUrl('CHAT', target('https://a.org/x', { adapter_config: { path: '' } }))).toBe('https://a.org/x/messages');
   });
 

@@ -73,7 +73,7 @@ describe('the list of models', () => {
     });
   });
 
-  test('an entry without an id is left out', () => {
+  test('an entry without an id is skipped', () => {
     expect(notesOf((context) => models.decode({ data: [{}, OPUS] }, context).models.length)).toEqual({
       value: 1,
       notes: ['DROPPED models.entry'],

@@ -432,7 +432,7 @@ describe('the rest', () => {
   });
 });
 
-describe('what is wrong is told where', () => {
+describe('invalid input is rejected with its path', () => {
   const deep = (levels: number): unknown => (levels === 0 ? 1 : [deep(levels - 1)]);
   const rows: [param: string, body: unknown][] = [
     ['body', 'text'],

@@ -199,7 +199,7 @@ describe('the conversation', () => {
     expect(encoded.notes).toEqual(notes);
   });
 
-  test('P29 a request that says nothing at all is refused', () => {
+  test('P29 a request without content is rejected', () => {
     expect(errorOf(() => encode({ messages: [user('')] }))).toMatchObject({ code: 'INVALID_INPUT', param: 'messages' });
   });
 
@@ -311,7 +311,7 @@ describe('blocks', () => {
     ['a file it cannot read', { type: 'file', source: { file_data: 'AA', media_type: 'application/zip' } }, 'DROPPED file'],
   ];
 
-  test.each(lost)('%s is left out, with a note', (_name, block, note) => {
+  test.each(lost)('%s is dropped with a note', (_name, block, note) => {
     const encoded = encode({ messages: [user('q', block)] });
     expect(turnsOf(encoded)).toEqual([['user', 'q']]);
     expect(encoded.notes).toEqual([note]);
@@ -476,7 +476,7 @@ describe('tools', () => {
     expect(errorOf(() => encode({ ...request, tools: [TOOL] }, OPUS5, strict))).toMatchObject({ code: 'INCOMPATIBLE_FEATURE' });
   });
 
-  test('P57 a schema that is no object is put into one', () => {
+  test('P57 a schema that is not an object is wrapped in one', () => {
     const { body } = encode({ tools: [tool('f', { input_schema: { anyOf: [{ type: 'string' }] } })] });
     expect(body['tools']).toMatchObject([
       { input_schema: { type: 'object', properties: { input: { anyOf: [{ type: 'string' }] } } } },

@@ -7,7 +7,7 @@ import { close, finish, open, say, start, stop, text } from './wire.ts';
 
 // What Anthropic says, and others have to be told: the numbers are those of the pitfalls of other targets.
 
-describe('answers', () => {
+describe('responses', () => {
   test('P38 a refusal before any text keeps its details', () => {
     const stop_details = { type: 'refusal', category: 'cyber', explanation: 'No.' };
     const body = { type: 'message', role: 'assistant', content: [], stop_reason: 'refusal', stop_details };
@@ -26,7 +26,7 @@ describe('answers', () => {
     expect(message.usage).toMatchObject({ input_tokens: 12_284, output_tokens: 9 });
   });
 
-  test('P114 a second start of the same message says nothing new', () => {
+  test('P114 a second start of the same message has no effect', () => {
     const { message, complete } = run(
       frames([start(), start(), open(0, text()), say(0, 'a'), close(0), finish('end_turn'), stop]),
     );
@@ -62,7 +62,7 @@ describe('requests', () => {
     expect(messages[2]?.content).toMatchObject([{ is_error: true, content: [{ type: 'text' }, { type: 'image' }] }]);
   });
 
-  test('P74 marks are marks, wherever they stand', () => {
+  test('P74 cache marks are read at every position', () => {
     const mark = { cache_control: { type: 'ephemeral' } };
     const request = decode([{ role: 'user', content: [{ ...said('q'), ...mark }] }], {
       tools: [{ name: 'f', input_schema: {}, ...mark }],

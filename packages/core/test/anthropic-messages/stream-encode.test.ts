@@ -315,7 +315,7 @@ describe('blocks', () => {
     expect(await readStream(bodyOf(frames))).toMatchObject({ stop_reason: 'max_tokens', content: [{ input }] });
   });
 
-  test('own blocks that nobody knows go out whole', () => {
+  test('unknown blocks of the protocol are sent unchanged', () => {
     const events = [
       ...open(0, { type: 'opaque', origin: 'anthropic-messages', raw: { type: 'compaction', content: null } }),
       ...delta(0, { type: 'opaque_delta', raw: { content: 'a' } }),
@@ -483,7 +483,7 @@ describe('errors and ends', () => {
     expect(run([...start(), ...say(0, 'a'), ...stop]).payloads.at(-1)).toMatchObject({ type: 'error' });
   });
 
-  test('P117 a generation that the provider broke off is an error', () => {
+  test('P117 a generation that the provider aborted is an error', () => {
     const more = { delta: { stop_reason: 'error', stop_details: { raw: 'MALFORMED_FUNCTION_CALL' } } };
     const { payloads } = run([...start(), ...finish('error', more), ...stop]);
     expect(payloads.at(-1)).toMatchObject({ type: 'error', error: { type: 'api_error', message: 'MALFORMED_FUNCTION_CALL' } });
@@ -495,7 +495,7 @@ describe('errors and ends', () => {
     expect(payloads.at(-1)).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } });
   });
 
-  test('end() again says nothing more', () => {
+  test('a second end() writes nothing', () => {
     const encoder = encodeStream(messagesContext());
     expect([...encoder.end()]).toHaveLength(1);
     expect([...encoder.end()]).toHaveLength(0);
@@ -511,7 +511,7 @@ describe('errors and ends', () => {
 });
 
 describe('P75 several choices', () => {
-  test('only the first goes out, and one note says so', () => {
+  test('only the first choice is sent, with one note', () => {
     const other = [
       ...open(0, TEXT, 1),
       ...delta(0, { type: 'text_delta', text: 'other' }, 1),
@@ -530,7 +530,7 @@ describe('P75 several choices', () => {
   });
 });
 
-test('a name that grew is told', () => {
+test('a name that grew is noted', () => {
   const found = run([
     ...start(),
     ...open(0, use('x', 'get_')),

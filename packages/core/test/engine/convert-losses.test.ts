@@ -334,7 +334,7 @@ const ROWS: Row[] = [
 
 const PAIRS = ROWS.flatMap((row) => row.to.map((to) => ({ ...row, to })));
 
-describe('a loss is told', () => {
+describe('a loss is noted', () => {
   test.each(PAIRS)('$name: $from to $to', ({ from, to, body, model = MODELS[to].model, sends = {}, told }) => {
     const { body: sent, notes } = convertRequest(body, { from, to, ...MODELS[to], model });
     expect(notes.map(({ code, path, feature }) => `${code} ${path} ${feature}`).toSorted()).toEqual(told.toSorted());

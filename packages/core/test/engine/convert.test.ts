@@ -65,7 +65,7 @@ describe('notes point into the source', () => {
     expect(paths).toEqual(expect.arrayContaining(['/seed', '/house', '/messages/0/content/0/colour', '/tools/0/function/odd']));
   });
 
-  test('each is said once', () => {
+  test('each is noted once', () => {
     const list = new NoteList();
     const note = { code: 'DROPPED', path: '/a', feature: 'f', message: 'm' } as const;
     for (const each of [note, note, { ...note, path: '/b' }]) list.add(each);
@@ -313,7 +313,7 @@ describe('other interfaces', () => {
     expect(errorOf(rank)).toEqual({ code: 'UNSUPPORTED_INTERFACE', message: 'gemini has no rerank interface', http_status: 404 });
   });
 
-  test('P129: tokens are estimated where nobody counts', () => {
+  test('P129: tokens are estimated if the upstream does not count them', () => {
     const body = { model: 'm', system: 'Be brief.', messages: [{ role: 'user', content: 'x'.repeat(400) }] };
     const answer = buildTokenEstimate(
       { method: 'POST', path: '/v1/messages/count_tokens', headers: {}, body },

@@ -261,7 +261,7 @@ describe.each(bodies)('$name', ({ from, body, want, as = {} }) => {
   });
 });
 
-describe('the chat accumulator says the same', () => {
+describe('the chat accumulator gives the same result', () => {
   const rows = ROWS.filter(({ from }) => from === openaiChatCodec);
 
   test.each(rows.flatMap(({ stream, ...row }) => (stream ? [{ ...row, stream }] : [])))('$name', ({ stream, want }) => {

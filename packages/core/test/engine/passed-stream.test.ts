@@ -73,7 +73,7 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
     }
   });
 
-  test('a body that is no stream is told as one', () => {
+  test('a body that is not a stream is sent as one', () => {
     const codec = CODECS[protocol];
     const whole = JSON.stringify(codec.response.encode(codecAnswer(), context(protocol)));
     for (const text of [whole, ` \r\n\uFEFF${whole}`]) {
@@ -83,7 +83,7 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
     }
   });
 
-  test('an event that is no JSON is not passed on', () => {
+  test('an event that is not JSON is not forwarded', () => {
     const frames = textOf([body]).split(/(?<=\n\r?\n)/);
     const stream = passing(protocol).stream();
     const passed = textOf([...stream.push(bytes(`${frames[0]}data: {oops\n\n${frames.slice(1).join('')}`)), ...stream.end()]);
@@ -181,7 +181,7 @@ describe('a missing terminal marker', () => {
 
     test('is not added twice', () => expect(pass(protocol, whole + marker)).toBe(whole + marker));
 
-    test('is not added to a stream that broke off or failed', () => {
+    test('is not added to a truncated or failed stream', () => {
       const frames = content.split(/(?<=\n\n)/);
       const begun = frames.slice(0, 2).join('');
       const failed = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n';

@@ -106,7 +106,7 @@ describe.each(ROWS)('$name', ({ tool, call, restored }) => {
   const calls = findRenamedTools(request(tool), RULES) ?? new Map();
   const expected = { ...answer({}), content: [answer({}).content[0], { type: 'tool_use', id: 'c', input: {}, ...restored }] };
 
-  test('in a whole answer', () => {
+  test('in a whole response', () => {
     expect(restoreResponse(answer(call), calls, () => undefined)).toEqual(expected);
   });
 
@@ -163,7 +163,7 @@ test('calls that went on after their end are restored, too', () => {
   expect(event).toMatchObject({ late_blocks: [{ index: 0, content_block: { name: 'a.b', input_raw: '{"x":1}' } }] });
 });
 
-test('more than a text is told', () => {
+test('more than the input is noted', () => {
   const notes: Note[] = [];
   const calls = findRenamedTools(request({ name: 'sql', kind: 'custom' }), RULES) ?? new Map();
   restoreResponse(answer({ name: 'sql', input_raw: '{"input":"x","y":1}' }), calls, (note) => notes.push(note));

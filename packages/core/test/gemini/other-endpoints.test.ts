@@ -71,11 +71,11 @@ describe('models', () => {
     [{ models: 5 }, 'models'],
     [{ error: { code: 403, message: 'm', status: 'PERMISSION_DENIED' } }, 'PERMISSION'],
     ['text', 'UPSTREAM_ERROR'],
-  ])('%j is no list', (body, param) => {
+  ])('%j is not a list', (body, param) => {
     expect(paramOf(() => models.decode(body, geminiContext()))).toBe(param);
   });
 
-  test('an entry without a name is left out', () => {
+  test('an entry without a name is skipped', () => {
     const context = geminiContext();
     expect(models.decode({ models: [{}, 5, { name: 'models/a' }] }, context).models).toHaveLength(1);
     expect(context.notes).toHaveLength(2);
@@ -138,7 +138,7 @@ describe('embeddings', () => {
     expect(paramOf(() => embeddings.request.encode({ model: 'm', input: [[1, 2]] }, geminiContext()))).toBe('/input/0');
   });
 
-  test('answers, and back', () => {
+  test('responses, and back', () => {
     const answer = embeddings.response.decode(
       { embeddings: [{ values: [1, 2] }, { values: [3] }], usageMetadata: { promptTokenCount: 4 } },
       geminiContext(),
@@ -175,7 +175,7 @@ describe('embeddings', () => {
     ).toMatch('embedding');
   });
 
-  test.each([{}, { embeddings: [{}] }, { embeddings: [{ values: ['x'] }] }])('%j is no answer', (body) => {
+  test.each([{}, { embeddings: [{}] }, { embeddings: [{ values: ['x'] }] }])('%j is not a valid response', (body) => {
     expect(paramOf(() => embeddings.response.decode(body, geminiContext()))).toMatch('embeddings');
   });
 
@@ -206,7 +206,7 @@ describe('countTokens', () => {
     expect(countTokens.request.encode(request, geminiContext())).toMatchObject({ path: '/v1beta/models/m:countTokens', body });
   });
 
-  test('the answer', async () => {
+  test('the response', async () => {
     const answer = countTokens.response.decode(
       { totalTokens: 7, cachedContentTokenCount: 2, promptTokensDetails: [] },
       geminiContext(),

@@ -327,7 +327,7 @@ describe('the rest of the body', () => {
     expect(encodeRequestBody(request, geminiContext())['generationConfig']).toEqual({ thinkingConfig });
   });
 
-  test('fields that nobody knows go back, at every level', () => {
+  test('unknown fields round-trip at every level', () => {
     const wire = {
       contents: [{ role: 'user', parts: [{ text: 'hi', partMetadata: { a: 1 } }], turn: 1 }],
       systemInstruction: { role: 'system', parts: [{ text: 's', x: 1 }] },
@@ -352,7 +352,7 @@ describe('the rest of the body', () => {
     expect(context.notes).toEqual([]);
   });
 
-  test('nodes remember where they stood', () => {
+  test('nodes keep their source position', () => {
     const request = decode(
       {
         contents: [{ parts: [{ text: 'a' }, { text: 'b' }] }],

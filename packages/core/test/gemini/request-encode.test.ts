@@ -494,7 +494,7 @@ describe('generationConfig', () => {
     expect(found).toEqual(told);
   });
 
-  test('P62 the schema is told in words', () => {
+  test('P62 the schema is sent in the system prompt', () => {
     expect(encode({ output_format: json, tools }).body['systemInstruction']).toEqual({
       parts: [{ text: expect.stringMatching(/^Respond in JSON that matches this schema: \{/) }],
     });
@@ -577,7 +577,7 @@ test('strict: a loss is an error', () => {
   expect(paramOf(() => encode({ user_id: 'u' }, { policy: { strict: true } }))).toBe('/user_id');
 });
 
-test('nobody says anything', () => {
+test('a request without content is rejected', () => {
   expect(paramOf(() => encode({ messages: [user()] }))).toBe('contents');
 });
 

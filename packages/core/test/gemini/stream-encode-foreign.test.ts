@@ -120,7 +120,7 @@ describe.each(rows)('$protocol.id $name', ({ name, protocol, bytes }) => {
   });
 
   if (!isFailure)
-    test('says the same as a whole response', async () => {
+    test('matches the whole response', async () => {
       const body = encodeResponse(message, geminiContext({ source: protocol.id }));
       for (const { generate } of SDKS) {
         const heard = hear([await generate(200, JSON.stringify(body))]);

@@ -67,7 +67,7 @@ describe.each(PAIRS)('%s client, %s upstream', (client, upstream) => {
     expect(read).toMatchObject({ text: 'Grüße 😀', complete: true, error: null });
   });
 
-  test('a whole answer', async () => {
+  test('a whole response', async () => {
     const asked: Asked[] = [];
     const response = await handlerOf(upstream, upstreamOf(upstream, asked))(questionOf(client, false));
     const { response: read } = convertResponse(await response.json(), { from: client, to: 'openai-chat' });
@@ -78,7 +78,7 @@ describe.each(PAIRS)('%s client, %s upstream', (client, upstream) => {
     expect(asked[0]?.init.redirect).toBe('manual');
   });
 
-  test('an error keeps its status, and says nothing of the upstream', async () => {
+  test('an error keeps its status and reveals nothing about the upstream', async () => {
     const { body, status } = { status: 429, body: { error: { message: 'slow down', type: 'rate_limit_error', code: 429 } } };
     const refuse = async () =>
       Response.json(body, { status, headers: { 'retry-after': '7', server: 'inner', 'set-cookie': 'a=b' } });
@@ -127,7 +127,7 @@ describe.each(PROTOCOLS)('%s', (client) => {
   };
   const path = PATHS[client](false);
 
-  test('what is no JSON', async () => {
+  test('a body that is not JSON is rejected with 400', async () => {
     expect(await errorOf(post(path, '{oops'))).toMatchObject({ status: 400, message: expect.stringContaining('not valid JSON') });
   });
 
@@ -136,7 +136,7 @@ describe.each(PROTOCOLS)('%s', (client) => {
     expect(error).toMatchObject({ status: 413, message: expect.stringContaining('99 bytes') });
   });
 
-  test('a model that nobody knows', async () => {
+  test('an unknown model gets 404', async () => {
     const request = client === 'gemini' ? post('/v1beta/models/other:generateContent', '{}') : post(path, '{"model":"other"}');
     expect(await errorOf(request)).toMatchObject({ status: 404, message: expect.stringContaining('"other"') });
   });
@@ -195,7 +195,7 @@ test.each([
   ['GET', '/v1/chat/completions'],
   ['POST', '/v1/audio/speech'],
   ['POST', '/nothing'],
-])('%s %s is not answered', async (method, path) => {
+])('%s %s is not supported', async (method, path) => {
   const request = new Request(`https://gate.example${path}`, { method, ...(method === 'POST' && { body: '{}' }) });
   const response = await handlerOf('openai-chat')(request);
   expect(response.status).toBe(404);

@@ -124,7 +124,7 @@ describe('parsed payloads', () => {
     const { error } = await accumulate([{ type: 'message_start', message: {} }], { protocol: 'openai-chat' });
     expect(error).toMatchObject({
       code: 'not_a_stream',
-      message: 'expected a response stream (openai-chat), found objects of something else ("type", "message")',
+      message: 'expected a response stream (openai-chat), found objects of another kind ("type", "message")',
     });
   });
 

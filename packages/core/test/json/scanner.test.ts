@@ -107,14 +107,14 @@ describe('JsonScanner', () => {
     );
   });
 
-  test('skips strings with the same result, wherever the text is cut', () => {
+  test('skips strings and what is between them with the same result, wherever the text is cut', () => {
     fc.assert(
       fc.property(pieces, (list) => {
         const [stepping, skipping] = [new JsonScanner(), new JsonScanner()];
         for (const piece of list) {
           for (let at = 0; at < piece.length; at++) stepping.step(piece.charCodeAt(at));
           for (let at = 0; at < piece.length; at++) {
-            if (skipping.isInString) at = skipping.skipString(piece, at);
+            at = skipping.isInString ? skipping.skipString(piece, at) : skipping.skipValues(piece, at);
             if (at < piece.length) skipping.step(piece.charCodeAt(at));
           }
           const { depth, deepest, isInString } = stepping;

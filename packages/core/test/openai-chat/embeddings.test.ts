@@ -178,7 +178,7 @@ describe('response', () => {
     expect(data.map(({ index }) => index)).toEqual([0, 1]);
   });
 
-  test('an unknown field of an embedding is told once', () => {
+  test('an unknown field of an embedding is noted once', () => {
     const context = bareContext();
     embeddingResponse.decode(
       {

@@ -135,7 +135,7 @@ describe('the list', () => {
     expect(models.encode(models.decode(wire, bareContext()), bareContext())).toEqual(wire);
   });
 
-  test('what is lost is told', () => {
+  test('losses are noted', () => {
     const context = bareContext();
     models.decode({ data: [gpt, {}, 7, null], first_id: 'a', has_more: true }, context);
     expect(context.notes.map(({ path, feature }) => `${path} ${feature}`)).toEqual([

@@ -79,7 +79,7 @@ const body = fc.record(
   { requiredKeys: ['id', 'created', 'model', 'choices'] },
 );
 
-describe('plain answers', () => {
+describe('plain responses', () => {
   test.skipIf(bodies.length === 0)('are many of those that were recorded, and read as the decoder of streams reads them', () => {
     const plain = bodies.filter(({ body: recorded }) => readPlain(recorded, bareContext()));
     expect(plain.length).toBeGreaterThan(bodies.length / 6);

@@ -168,14 +168,14 @@ describe('response', () => {
     });
   });
 
-  test('the answer has the name that the client asked for', () => {
+  test('the response has the requested model name', () => {
     expect(rerankResponse.encode({ model: 'up', results: [] }, bareContext({ rerank: question }))).toEqual({
       model: 'm',
       results: [],
     });
   });
 
-  test('an unknown field of a result is told', () => {
+  test('an unknown field of a result is noted', () => {
     const context = bareContext();
     rerankResponse.decode({ results: [{ index: 0, relevance_score: 1, embedding: [1] }] }, context);
     expect(context.notes).toMatchObject([{ code: 'DROPPED', feature: 'rerank.result' }]);

@@ -438,7 +438,7 @@ test('#47 encode: every choice', () => {
   ]);
 });
 
-test('encode: the model is the one that was asked for', () => {
+test('encode: the model is the requested one', () => {
   const request = { model: 'alias', messages: [], parameters: {} };
   expect(encodeResponse(response([]), chatContext({ request }))['model']).toBe('alias');
 });

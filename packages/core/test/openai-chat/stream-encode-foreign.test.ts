@@ -34,9 +34,12 @@ describe.each(rows)('$protocol.id $name', ({ protocol, bytes }) => {
     expect(ChatGrammar.check(frames)).toBe(isFailure ? 'error' : 'done');
   });
 
-  if (!isFailure)
+  // The helper of openai 6 rejects custom calls; `npm run test:sdk-next` has the next major.
+  const isReadable = SDKS.length > 1 || result.tool_calls.every(({ type }) => type !== 'custom');
+
+  if (!isFailure && isReadable)
     test('is read by the official SDK', async () => {
-      const { choices, id } = (await SDKS[1]?.stream(bodyOf(frames))) ?? { choices: [], id: '' };
+      const { choices, id } = (await SDKS.at(-1)?.stream(bodyOf(frames))) ?? { choices: [], id: '' };
       const message = choices[0]?.message;
       expect(id).toMatch(/^chatcmpl-/);
       expect(message?.content ?? '').toBe(result.text);

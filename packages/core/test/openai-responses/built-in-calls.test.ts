@@ -98,7 +98,7 @@ describe.each(TOOLS)('$name', ({ name, tool = { type: name }, input, call, outpu
   });
 });
 
-describe.each(TOOLS)('an answer with $name', ({ name, input, call }) => {
+describe.each(TOOLS)('a response with $name', ({ name, input, call }) => {
   const whole = {
     id: 'resp_1',
     object: 'response',

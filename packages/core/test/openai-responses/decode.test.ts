@@ -62,7 +62,7 @@ describe('framing', () => {
     expect(rulesOf(result)).toEqual(['responses/type-missing']);
   });
 
-  test('[DONE] says nothing', () => {
+  test('[DONE] has no effect', () => {
     const result = run((push) => {
       push({ data: JSON.stringify(p.created), event: 'response.created' });
       push({ data: '[DONE]' });

@@ -199,7 +199,7 @@ describe('errors', () => {
     expect((reply.body as Json)['error']).toMatchObject(typeof said === 'string' ? { message: said } : (said as Json));
   });
 
-  test('a body that is no response says why', () => {
+  test('a body that is not a response is an error', () => {
     expect(() => response.decode({ error: { message: 'no' } }, context)).toThrow('no');
     expect(() => response.decode({}, context)).toThrow('the body is not a response object');
     expect(() => response.decode('<p>Bad gateway</p>', context)).toThrow('the server returned an HTML page');

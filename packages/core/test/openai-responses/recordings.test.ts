@@ -65,7 +65,7 @@ describe.each(recordings)('$file', (recording) => {
   const { message, complete, error } = result;
   const isError = recording.features.includes('error');
 
-  test('ends as the manifest says', () => {
+  test('ends as listed in the manifest', () => {
     expect(error !== null).toBe(isError);
     if (!isError) expect(complete).toBe(!UNFINISHED.test(recording.file));
     if (recording.features.includes('truncated')) expect(message.stop_reason).toBe('max_tokens');

@@ -308,7 +308,7 @@ test('P22 calls and outputs without an id are paired', () => {
   expect(context.notes.map(({ path }) => path)).toEqual(['/input/0/call_id', '/input/1/call_id']);
 });
 
-test('nodes remember where they stood', () => {
+test('nodes keep their source position', () => {
   const body = {
     instructions: 'A',
     tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f' }] }],

@@ -156,7 +156,7 @@ describe('namespaces', () => {
   test('where they are known they stay', () => expect(map(source, { namespaces: true })).toBe(source));
 });
 
-describe('what answers are mapped back by', () => {
+describe('the table that restores names in responses', () => {
   const request: CanonicalRequest = {
     ...withTools('plain'),
     tools: [

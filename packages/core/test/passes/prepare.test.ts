@@ -62,7 +62,7 @@ test('P10 P14 P11: instructions and a cut conversation for a target where turns 
   ]);
 });
 
-describe('what is told points into the source', () => {
+describe('notes point into the source', () => {
   const trace = { trace: true };
   const placed = <T extends ContentBlock>(pointer: string, block: T): T => withSource(pointer, block, trace);
 

@@ -289,7 +289,7 @@ describe('the schema dialects of docs/canonical.md, row by row', () => {
 describe('references', () => {
   const $defs = { P: { type: 'object', properties: { x: { type: 'string' } } } };
 
-  test('P49: inlined for OpenAPI, with what stands beside them', () => {
+  test('P49: inlined for OpenAPI with their sibling keywords', () => {
     const schema = { type: 'object', properties: { p: { $ref: '#/$defs/P', description: 'D' } }, $defs };
     expect(convert(schema, 'gemini-openapi')).toEqual({
       schema: {

@@ -185,12 +185,12 @@ test.each([
   [{ maxEventBytes: 10 }, '32 MiB', '10 bytes'],
   [{ maxLineBytes: 10, maxEventBytes: 5 << 20 }, '10 bytes', '5 MiB'],
   [{ maxLineBytes: 10, maxEventBytes: (5 << 20) + 1 }, '10 bytes', '5242881 bytes'],
-])('the limits %j are told in readable numbers', (options, line, event) => {
+])('the limits %j are reported in readable units', (options, line, event) => {
   const [frame] = createSseDecoder(options).push(bytesOf('data:xxxxxxxxxxx'));
   expect(frame?.failure?.message).toContain(`(maxLineBytes ${line}, maxEventBytes ${event})`);
 });
 
-test('where nothing is said, a line may have 32 MiB', () => {
+test('by default a line may have 32 MiB', () => {
   const decoder = createSseDecoder();
   const chunk = new Uint8Array(1 << 20).fill(0x61);
   for (let count = 0; count < 32; count++) expect(decoder.push(chunk)).toEqual([]);

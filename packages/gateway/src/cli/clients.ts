@@ -293,7 +293,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
       text: () => formatJson({ security: { auth: { selectedType: 'gemini-api-key' } } }),
       apart: { name: '.gemini/settings.json', env: (folder) => ({ GEMINI_CLI_HOME: folder }) },
     },
-    note: 'if it asks how to sign in: with a Gemini API key',
+    note: 'to sign in, choose: Gemini API key',
     isWelcomed: true,
   },
   opencode: {

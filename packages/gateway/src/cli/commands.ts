@@ -111,7 +111,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     words: 'clients',
     examples: [
       { line: 'sluice run claude', what: 'Claude Code with any model of the gateway' },
-      { line: 'sluice run codex --model anthropic/claude-sonnet-5 -- exec "say hello"', what: 'Codex with a Claude model' },
+      { line: 'sluice run codex --model anthropic/claude-sonnet-5 -- exec "print hello"', what: 'Codex with a Claude model' },
       { line: 'sluice run openai -- node program.js', what: 'A program that uses an OpenAI SDK' },
     ],
     load: () => import('./commands/run.ts'),
@@ -202,7 +202,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     },
     words: 'files',
     examples: [
-      { line: 'sluice assemble answer.sse', what: 'Print one message' },
+      { line: 'sluice assemble response.sse', what: 'Print one message' },
       { line: 'sluice assemble --json *.sse | jq -r .text', what: 'Process many recordings' },
       { line: 'curl -sN https://… | sluice assemble --protocol anthropic', what: 'Read a response from a provider' },
       { line: 'sluice assemble --split-think local.sse', what: 'Separate the thoughts of a local model' },
@@ -228,7 +228,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       request: {
         type: 'string',
         value: 'FILE',
-        summary: 'request of the response or stream: drops what the client did not ask for and restores tool names',
+        summary: 'request of the response or stream: drops what the client did not request and restores tool names',
         values: 'files',
       },
       model: {
@@ -291,13 +291,13 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
         summary: 'write what was learned about the provider, for "profile:" in the configuration',
         values: 'files',
       },
-      whole: { type: 'boolean', summary: 'the request did not ask for a stream: expect a whole JSON body' },
+      whole: { type: 'boolean', summary: 'the request was not for a stream: expect a whole JSON body' },
       json: JSON_OPTION,
       html: { type: 'boolean', summary: 'print one self-contained HTML page on stdout' },
     },
     words: 'files',
     examples: [
-      { line: 'sluice doctor answer.sse', what: 'Examine a recorded stream' },
+      { line: 'sluice doctor response.sse', what: 'Examine a recorded stream' },
       { line: 'curl -sN https://… | sluice doctor', what: 'Examine a response from a provider' },
       { line: 'sluice doctor --url http://127.0.0.1:11434/v1 --model llama3.2', what: 'Probe a local server' },
       {
@@ -347,7 +347,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     },
     words: 'files',
     examples: [
-      { line: 'sluice prove answer.sse', what: 'Check one recording' },
+      { line: 'sluice prove response.sse', what: 'Check one recording' },
       { line: 'sluice prove recordings/', what: 'Check a folder' },
       { line: 'sluice prove --out cases recordings/', what: 'Write the smallest stream that shows each failure' },
       { line: 'sluice prove --json *.sse | jq -c .failures[]', what: 'For a program' },
@@ -400,8 +400,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     },
     words: 'files',
     examples: [
-      { line: 'sluice shrink --until chat/tool-index-missing answer.sse', what: 'Find out what causes a finding' },
-      { line: 'sluice shrink --until "! node parse.js {}" answer.sse', what: 'Find out what breaks a parser' },
+      { line: 'sluice shrink --until chat/tool-index-missing response.sse', what: 'Find out what causes a finding' },
+      { line: 'sluice shrink --until "! node parse.js {}" response.sse', what: 'Find out what breaks a parser' },
       { line: 'sluice shrink --until "python check.py {}" --seconds 120 tapes', what: 'Search a tape, with more time' },
       { line: 'cat shrunk/*.jsonl >> fixtures/cases-own.jsonl', what: 'Afterwards: keep the case as a test' },
     ],
@@ -456,7 +456,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       { line: 'sluice replay --speed 1 tapes', what: 'Use the recorded timing' },
       { line: 'sluice replay --fault status=429,times=2 tapes', what: 'Test whether an app retries' },
       {
-        line: 'sluice replay --fault chat/ids-blank,slow=20 answer.sse',
+        line: 'sluice replay --fault chat/ids-blank,slow=20 response.sse',
         what: 'Serve one stream with the violations of another server',
       },
       {

@@ -298,7 +298,7 @@ describe('slow requests', () => {
   });
 });
 
-test.each(waysOf(FOUR.slice(0, 3)))('a hundred pipelined requests are answered in order: $name', async ({ pair, stream }) => {
+test.each(waysOf(FOUR.slice(0, 3)))('a hundred pipelined requests are served in order: $name', async ({ pair, stream }) => {
   faultd.play(good(pair, stream));
   const client = await RawClient.open(gateway.url);
   const texts = Array.from({ length: 100 }, (_, i) =>

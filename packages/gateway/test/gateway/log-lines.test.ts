@@ -124,7 +124,7 @@ describe('the record of a request', () => {
     return gateway.ended(reply.headers['x-sluice-request-id']);
   };
 
-  test('names both protocols, the alias and what it stands for', async () => {
+  test('names both protocols, the alias and its target', async () => {
     faultd.play(good(pair, false));
     const [provider, model] = modelOf(pair).split('/');
     expect(await askFor('fast')).toMatchObject({

@@ -107,9 +107,9 @@ export const CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     fault: 'a hundred requests at once on one connection',
-    right: 'answered in their order',
-    stream: ['client-requests › a hundred pipelined requests are answered in order: $name'],
-    whole: ['client-requests › a hundred pipelined requests are answered in order: $name'],
+    right: 'served in order',
+    stream: ['client-requests › a hundred pipelined requests are served in order: $name'],
+    whole: ['client-requests › a hundred pipelined requests are served in order: $name'],
   },
   {
     fault: 'headers or a body that do not arrive',
