@@ -23,6 +23,9 @@ const ENTRIES = Object.entries(FOLDERS).flatMap(([name, folder]) =>
 const readManifest = (folder: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Record<string, unknown>;
 
+/** What the command, worker threads and child processes start. */
+const PROGRAMS = ['dist/cli/main.js', 'dist/store/sqlite/task.js', 'dist/store/sqlite/worker.js'];
+
 /** Chunks have no public names; in the gateway they follow its dynamic imports. */
 const CHUNK = /^dist\/chunks\/[\w-]+\.(js|d\.ts)$/;
 
@@ -32,7 +35,7 @@ describe.each(Object.entries(FOLDERS))('the tarball of %s', (_, folder) => {
   test('has the entry points, their chunks and the pages that npm shows, and nothing else', () => {
     const entries = listEntries(folder).flatMap(({ module }) => [`dist/${module}.js`, `dist/${module}.d.ts`]);
     const isGateway = folder === 'packages/gateway';
-    const own = isGateway ? ['bin/sluice.js', 'dist/cli/main.js', 'sluice.schema.json'] : [];
+    const own = isGateway ? ['bin/sluice.js', ...PROGRAMS, 'prices.json', 'sluice.schema.json'] : [];
     expect(files.filter((file) => !CHUNK.test(file))).toEqual(
       [...entries, ...own, 'LICENSE', 'README.md', 'package.json'].toSorted(),
     );

@@ -48,6 +48,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   serve: ['pino'],
   init: ['yaml', 'zod'],
   config: ['yaml', 'zod'],
+  prices: ['yaml', 'zod'],
   prove: ['@sluice/lab/prove'],
   diff: ['@sluice/lab/tape'],
   shrink: ['@sluice/lab/shrink'],

@@ -25,8 +25,8 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
   const configured = env['SLUICE_DATA'] || state.data;
   const chosen = data === undefined ? (configured ?? MEMORY) : data === DEFAULT ? configured : data;
   const open = (folder: string | null): Promise<Store> => openStore({ folder, retentionDays: state.retentionDays });
-  if (chosen === MEMORY) return open(null);
-  const folder = chosen ?? defaultDataFolder(env);
+  const folder = chosen ?? findDefaultFolder(env);
+  if (folder === MEMORY) return open(null);
   try {
     return await open(folder);
   } catch (error) {
@@ -38,6 +38,12 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
     );
     return open(null);
   }
+}
+
+/** The folder of the user; memory for a user without a home, such as that of a container. */
+function findDefaultFolder(env: DataOptions['env']): string {
+  const home = env['HOME'] || env['USERPROFILE'] || '';
+  return home === '' && !env['XDG_DATA_HOME'] ? MEMORY : defaultDataFolder(env, process.platform, home);
 }
 
 /** Keeps everything in memory. */

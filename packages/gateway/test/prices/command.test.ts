@@ -51,7 +51,7 @@ const ROWS: Row[] = [
   { argv: ['qwen3', '--provider', 'alibaba'], code: 1, stdout: ['unknown'], stderr: ['(the snapshot does not list it)'] },
   { argv: ['--provider', 'opnai'], code: 2, stderr: ['unknown provider "opnai"; did you mean "openai"?'] },
   { argv: ['a', 'b'], code: 2, stderr: ['name one model'] },
-  { argv: ['a', '--config', 'none.yaml'], code: 2, stderr: ['none.yaml cannot be read: ENOENT'] },
+  { argv: ['a', '--config', 'none.yaml'], code: 2, stderr: ['none.yaml: no such file'] },
   { argv: ['a', '--config', 'c.yaml'], config: 'prices: 3', code: 2, stderr: ['c.yaml:1:9', 'prices: must be'] },
   {
     argv: ['quick', '--config', 'c.yaml'],

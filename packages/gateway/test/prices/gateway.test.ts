@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from 'google-genai-2';
-import OpenAI from 'openai-7';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, type Started, startGateway } from '../gateway/start.ts';
 import { SNAPSHOT_VERSION } from './state.ts';

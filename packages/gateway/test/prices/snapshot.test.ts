@@ -16,7 +16,7 @@ describe('prices.json', () => {
     expect(readFileSync(new URL('../../prices.json', import.meta.url), 'utf8')).toBe(await buildPriceFile());
   });
 
-  test('a missing file gives a snapshot without prices, and says why', () => {
+  test('a missing file gives a snapshot without prices and the reason', () => {
     const { version, providers, problem } = readSnapshot(new URL('no-such.json', import.meta.url));
     expect([version, providers]).toEqual(['missing', {}]);
     expect(problem).toContain('ENOENT');

@@ -99,7 +99,7 @@ describe('list', () => {
     db.close();
   });
 
-  test('a query that finds nothing stops after 200,000 rows and says where to go on', async () => {
+  test('a query that finds nothing stops after 200,000 rows with a cursor to continue', async () => {
     const { queries, db } = await createLedger();
     db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200500)
       INSERT INTO exchanges (id, ts, boot_id, node_id, key_id) SELECT printf('%012d', i), 0, 'b', 'n', CASE i WHEN 7 THEN 'rare' END FROM n`);
