@@ -39,9 +39,28 @@ const responsesHeard = ({ output }: responses.Response7): Heard => {
   const parts = items.flatMap(({ type, content }) => (type === 'message' ? (content as responses.Json[]) : []));
   return {
     text: parts.map(({ type, text }) => (type === 'output_text' ? String(text) : '')).join(''),
-    calls: items.flatMap(({ type, name }) => (type === 'function_call' || type === 'custom_tool_call' ? [String(name)] : [])),
+    calls: items.flatMap(responsesCall),
   };
 };
+
+/** The name of a call that the client runs: of a function, or of a built-in tool. */
+function responsesCall(item: responses.Json): string[] {
+  switch (item['type']) {
+    case 'function_call':
+    case 'custom_tool_call':
+      return [String(item['name'])];
+    case 'local_shell_call':
+      return ['local_shell'];
+    case 'apply_patch_call':
+      return ['apply_patch'];
+    case 'shell_call':
+      return ((item['environment'] ?? { type: 'local' }) as responses.Json)['type'] === 'local' ? ['shell'] : [];
+    case 'tool_search_call':
+      return item['execution'] === 'client' ? ['tool_search'] : [];
+    default:
+      return [];
+  }
+}
 
 /** The official readers of each protocol. */
 export const ORACLES: Record<ProtocolId, Oracle> = {

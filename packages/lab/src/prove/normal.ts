@@ -122,7 +122,8 @@ function isNameless(call: AccumulatedMessage['tool_calls'][number] | undefined):
 const listCounts = (usage: CanonicalUsage | null): number[] => [
   usage?.input_tokens ?? 0,
   usage?.output_tokens ?? 0,
-  usage?.reasoning_tokens ?? 0,
+  // More reasoning than output is reported as it is, and written as at most the output.
+  Math.min(usage?.reasoning_tokens ?? 0, usage?.output_tokens ?? 0),
   // Gemini does not report cache writes, and not every server reports cache reads.
   usage?.cache_read_tokens ?? 0,
   usage?.cache_creation_tokens ?? 0,
