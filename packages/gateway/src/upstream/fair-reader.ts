@@ -86,6 +86,10 @@ export class FairReader implements Receiver, Line {
     this.#receiver.again?.();
   }
 
+  connected(): void {
+    this.#receiver.connected?.();
+  }
+
   start(status: number, headers: Record<string, string>): void {
     this.#receiver.start(status, headers);
   }
