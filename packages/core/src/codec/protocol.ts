@@ -281,4 +281,6 @@ export type Framing = 'sse' | 'json-array';
 /** Facts of a response that are known without decoding it. */
 export interface UsagePeek {
   usage: CanonicalUsage;
+  /** The model that the response names. */
+  model: string | undefined;
 }

@@ -2,10 +2,10 @@
 
 import type { CanonicalResponse, CanonicalUsage } from '../canonical/message.ts';
 import { type CanonicalError, CodecError, type ErrorCode, type Note } from '../canonical/notes.ts';
-import type { CanonicalRequest, InterfaceType } from '../canonical/request.ts';
+import type { CanonicalRequest, CanonicalRerankResponse, InterfaceType } from '../canonical/request.ts';
 import { holdsCarrier } from '../codec/answers.ts';
 import { memo, type ProviderProfile } from '../codec/profile.ts';
-import type { Codec, HeaderBag, Provider, RequestTarget, Target, WireReply, WireRequest } from '../codec/protocol.ts';
+import type { Codec, HeaderBag, Provider, RequestTarget, Target, UsagePeek, WireReply, WireRequest } from '../codec/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import { type ConvertOptions, findProfile, type ResponseOptions } from './context.ts';
 import {
@@ -19,6 +19,7 @@ import {
 import { type ConvertedRequest, convertRequest, type RequestOptions } from './request.ts';
 import { convertError, convertResponse, encodeError, nameProvider } from './response.ts';
 import {
+  type Converted,
   convertCountTokensRequest,
   convertCountTokensResponse,
   convertEmbeddingsRequest,
@@ -126,7 +127,10 @@ export class Exchange {
   #response: CanonicalResponse | undefined;
   /** A response that was passed on and has not been decoded yet. */
   #passed: WireReply | undefined;
-  #usage: CanonicalUsage | undefined;
+  /** What was read of a response that was passed on without decoding it. */
+  #peek: UsagePeek | undefined;
+  /** The usage of a side endpoint's response. */
+  #sideUsage: CanonicalUsage | undefined;
 
   constructor(client: Codec, upstream: Codec, options: ExchangeOptions) {
     this.#client = client;
@@ -162,12 +166,17 @@ export class Exchange {
 
   /** The usage of the response, if `tap` is set. */
   get usage(): CanonicalUsage | undefined {
-    return this.#usage ?? this.canonicalResponse?.usage;
+    return this.#peek?.usage ?? this.#sideUsage ?? this.canonicalResponse?.usage;
   }
 
   /** The response was passed on and only its usage was read: it is plain text without tool calls. */
   get hasUsageOnly(): boolean {
-    return this.#usage !== undefined;
+    return this.#peek !== undefined;
+  }
+
+  /** The model that the response names, if `tap` is set. */
+  get answeredModel(): string | undefined {
+    return this.#peek ? this.#peek.model : this.canonicalResponse?.model;
   }
 
   /** Converts the client's request. Throws a CodecError; `failure` converts it to a response. */
@@ -191,7 +200,7 @@ export class Exchange {
   /** Converts a whole response; one with an error status is converted as an error. */
   response(reply: WireReply): WireReply {
     if (reply.status >= 400) return this.error(reply);
-    if (this.#sideEndpoint) return this.#reply(reply, this.#sideEndpoint.response(reply.body));
+    if (this.#sideEndpoint) return this.#sideReply(reply, this.#sideEndpoint.response(reply.body));
     if (this.#mode === 'passed') return this.#passReply(reply);
     const converted = convertResponse(reply.body, this.#responseOptions());
     this.#response = this.#options.tap === false ? undefined : converted.response;
@@ -336,10 +345,15 @@ export class Exchange {
     return { status, headers: { ...headers, 'content-type': 'application/json' }, body };
   }
 
+  #sideReply(reply: WireReply, { usage, ...converted }: ReturnType<SideEndpoint['response']>): WireReply {
+    if (usage?.input_tokens !== undefined) this.#sideUsage = { input_tokens: usage.input_tokens, output_tokens: 0 };
+    return this.#reply(reply, converted);
+  }
+
   #passReply(reply: WireReply): WireReply {
     const tap = this.#options.tap !== false;
-    this.#usage = tap ? this.#upstream.peekUsage?.(reply.body, this.#responseProfile)?.usage : undefined;
-    if (this.#usage) this.#passed = reply;
+    this.#peek = tap ? this.#upstream.peekUsage?.(reply.body, this.#responseProfile) : undefined;
+    if (this.#peek) this.#passed = reply;
     else {
       // Decoded even without `tap`: the body may be an error, which throws.
       const response = decodePassedResponse(reply.body, this.#responseOptions());
@@ -437,7 +451,7 @@ interface SideEndpoint {
   method: 'GET' | 'POST';
   /** `path`: the endpoint that fits the body; absent where the interface has only one. */
   request(body: unknown): { body: unknown; headers: HeaderBag; path?: string; notes: Note[] };
-  response(body: unknown): { body: unknown; notes: Note[] };
+  response(body: unknown): { body: unknown; notes: Note[]; usage?: { input_tokens?: number } | undefined };
 }
 
 type SideEndpointFactory = (options: RequestOptions) => SideEndpoint;
@@ -474,6 +488,17 @@ const withoutBody = (
   });
 };
 
+/** Adds the usage that a response reports. */
+const withUsage = ({
+  body,
+  notes,
+  value,
+}: Converted<Pick<CanonicalRerankResponse, 'usage'>>): ReturnType<SideEndpoint['response']> => ({
+  body,
+  notes,
+  usage: value.usage,
+});
+
 const SIDE_ENDPOINTS: Partial<Record<InterfaceType, SideEndpointFactory>> = {
   MODELS: withoutBody(convertModels),
   MODEL_INFO: withoutBody(convertModelInfo),
@@ -486,7 +511,8 @@ const SIDE_ENDPOINTS: Partial<Record<InterfaceType, SideEndpointFactory>> = {
         embedding = converted.value;
         return converted;
       },
-      response: (body) => convertEmbeddingsResponse(body, { ...swapDirection(options), ...(embedding && { embedding }) }),
+      response: (body) =>
+        withUsage(convertEmbeddingsResponse(body, { ...swapDirection(options), ...(embedding && { embedding }) })),
     };
   },
   RERANK: (options) => {
@@ -498,7 +524,7 @@ const SIDE_ENDPOINTS: Partial<Record<InterfaceType, SideEndpointFactory>> = {
         rerank = converted.value;
         return converted;
       },
-      response: (body) => convertRerankResponse(body, { ...swapDirection(options), ...(rerank && { rerank }) }),
+      response: (body) => withUsage(convertRerankResponse(body, { ...swapDirection(options), ...(rerank && { rerank }) })),
     };
   },
   COUNT_TOKENS: (options) => ({

@@ -26,7 +26,9 @@ function readError(body: unknown): CanonicalError {
 export function peekUsage(body: unknown): UsagePeek | undefined {
   if (!isObject(body) || !isWholeMessage(body) || !isObject(body['usage'])) return undefined;
   const [block, another] = listOrEmpty(body['content']);
-  return isObject(block) && block['type'] === 'text' && !another ? { usage: decodeUsage(body['usage']) } : undefined;
+  if (!isObject(block) || block['type'] !== 'text' || another) return undefined;
+  const { model } = body;
+  return { usage: decodeUsage(body['usage']), model: typeof model === 'string' ? model : undefined };
 }
 
 /** A whole `message` with all fields that the official type requires. Throws if the response is a failure. */

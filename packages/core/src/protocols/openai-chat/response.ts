@@ -158,7 +158,10 @@ export function peekUsage(body: unknown, profile?: Context['profile']): UsagePee
   const message = isObject(choice) && !another ? choice['message'] : undefined;
   const isText =
     isObject(message) && typeof message['content'] === 'string' && !message['tool_calls'] && !message['function_call'];
-  return isText ? { usage: decodeUsage(body['usage'], { note: () => undefined, profile }) } : undefined;
+  if (!isText) return undefined;
+  const { model } = body;
+  const usage = decodeUsage(body['usage'], { note: () => undefined, profile });
+  return { usage, model: typeof model === 'string' ? model : undefined };
 }
 
 // ---- encode
