@@ -34,6 +34,7 @@ import {
   type Outcome,
   type Reply,
   type Services,
+  STOPPED,
   toFailedOutcome,
 } from './types.ts';
 import { attemptWhole } from './whole.ts';
@@ -137,7 +138,9 @@ export class Conversation {
   }
 
   #attempt(candidate: Candidate, exchange: Exchange, call: Call): Promise<Outcome> {
+    const { provider, model } = candidate;
     this.#measureOverhead(candidate);
+    this.#request.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
     const attempt = this.#createAttempt(exchange, candidate);
     if (!this.#clientStream) return this.#attemptWhole(call, attempt);
     return attemptStream(call, attempt, {
@@ -163,11 +166,9 @@ export class Conversation {
   #observeWhole({ exchange, record: { attempt } }: Attempt): void {
     if (!attempt) return;
     attempt.hadContent();
-    // A glanced response is not decoded, and reading `answer` would decode it.
-    const answer = exchange.hasUsageOnly ? undefined : exchange.canonicalResponse;
-    if (!answer) return;
-    attempt.modelAnswered = answer.model;
-    if (!exchange.usage) attempt.outputCharacters = JSON.stringify(answer.content).length;
+    attempt.modelAnswered = exchange.answeredModel;
+    if (!exchange.usage && exchange.canonicalResponse)
+      attempt.outputCharacters = JSON.stringify(exchange.canonicalResponse.content).length;
   }
 
   /** The end of the current attempt. What it used is known from the upstream, or estimated from its content. */
@@ -175,32 +176,46 @@ export class Conversation {
     const { record } = this.#request;
     const error = outcome.is === 'gone' ? undefined : outcome.error;
     const ending = outcome.is === 'gone' ? this.#goneEnding : findEnding(error);
-    const usage = this.#exchange?.usage;
-    const estimate = usage ? undefined : this.#estimateUsage(ending);
+    const reported = findReported(this.#exchange?.usage);
+    const estimate = this.#estimateUsage(ending, reported);
+    const usage = estimate ?? reported;
     record.endAttempt({
-      status: error ? error.upstream?.status : 200,
       ending,
       error,
-      usage: usage ?? estimate,
+      usage,
       provenance: estimate ? 'estimated' : usage?.uncertain ? 'uncertain' : 'reported',
-      cost: (usage ?? estimate) && this.#findCost(usage ?? estimate),
-      possiblyBilled: !usage && (record.attempt?.firstTokenAt !== undefined || (error !== undefined && mayBeBilled(error))),
+      cost: usage && this.#findCost(usage),
+      possiblyBilled: !reported && this.#mayBeBilled(outcome),
     });
+  }
+
+  /** Whether an upstream that has reported no usage may charge for the current attempt. */
+  #mayBeBilled(outcome: Outcome): boolean {
+    const { attempt } = this.#request.record;
+    if (!this.#endpoint.isCharged || !attempt) return false;
+    if (attempt.firstTokenAt !== undefined) return true;
+    // A request that was cancelled is charged for its prompt, if it was sent.
+    if (outcome.is === 'gone' || outcome.error === STOPPED) return attempt.connectedAt !== undefined;
+    return outcome.error !== undefined && mayBeBilled(outcome.error);
   }
 
   get #goneEnding(): Ending {
     return this.#clientStream?.isStalled ? 'client_stalled' : 'client_aborted';
   }
 
-  /** What was used by a response whose upstream reported no usage: nobody is charged for an upstream's own failure. */
-  #estimateUsage(ending: Ending): CanonicalUsage | undefined {
+  /**
+   * What was used by a response whose upstream reported no usage, or reported it before most of the content, as
+   * Anthropic does, and was cancelled. Nobody is charged for an upstream's own failure.
+   */
+  #estimateUsage(ending: Ending, reported: CanonicalUsage | undefined): CanonicalUsage | undefined {
     const { record, client, wire } = this.#request;
-    if (this.#endpoint.kind !== 'chat' || record.attempt?.firstTokenAt === undefined || !ESTIMATED_ENDINGS.has(ending))
-      return undefined;
-    return {
-      input_tokens: estimateInput(client, wire),
-      output_tokens: Math.ceil(record.attempt.outputCharacters / CHARACTERS_PER_TOKEN),
-    };
+    const { firstTokenAt, outputCharacters = 0 } = record.attempt ?? {};
+    if (this.#endpoint.kind !== 'chat' || firstTokenAt === undefined || !ESTIMATED_ENDINGS.has(ending)) return undefined;
+    const output = Math.ceil(outputCharacters / CHARACTERS_PER_TOKEN);
+    if (!reported) return estimateUsage(client, wire, output);
+    // Estimates are rough: a report is replaced only when it cannot be true.
+    const isOutdated = ending !== 'answered' && output > MAX_ESTIMATE_ERROR * reported.output_tokens;
+    return isOutdated ? { ...reported, output_tokens: estimateUsage(client, wire, output).output_tokens } : undefined;
   }
 
   #createAttempt(exchange: Exchange, candidate: Candidate): Attempt {
@@ -385,14 +400,23 @@ const ESTIMATED_ENDINGS: ReadonlySet<Ending> = new Set(['answered', 'client_abor
 /** As `estimateTokens` counts English and code. */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The prompt tokens of a request, estimated; 0 when it cannot be read. */
-function estimateInput(client: Codec, { body }: ClientRequest): number {
+/** How many times the real number of tokens an estimate may be. */
+const MAX_ESTIMATE_ERROR = 4;
+
+/** The usage of a request with this output, at most the output that it allows. No prompt when it cannot be read. */
+function estimateUsage(client: Codec, { body, path, headers }: ClientRequest, output: number): CanonicalUsage {
   try {
-    return estimateTokens(decodeRequest(body, { from: client })).input_tokens;
+    const request = decodeRequest(body, { from: client, path, headers });
+    const max = request.parameters.max_tokens ?? Number.POSITIVE_INFINITY;
+    return { input_tokens: estimateTokens(request).input_tokens, output_tokens: Math.min(max, output) };
   } catch {
-    return 0;
+    return { input_tokens: 0, output_tokens: output };
   }
 }
+
+/** Some servers report zeros instead of no usage. */
+const findReported = (usage: CanonicalUsage | undefined): CanonicalUsage | undefined =>
+  usage && usage.input_tokens + usage.output_tokens > 0 ? usage : undefined;
 
 /** Stands in where an error is encoded before any provider was chosen. */
 const NO_PROVIDER = { id: '', protocol: 'openai-chat', base_url: 'http://localhost' } as const;

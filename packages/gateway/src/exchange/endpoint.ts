@@ -12,6 +12,8 @@ export interface Endpoint {
   readonly kind: 'chat' | 'side';
   /** Whether the client requested a stream. */
   readonly isStream: boolean;
+  /** Whether providers charge for it. */
+  readonly isCharged: boolean;
   /** How requests and responses are converted for a candidate. */
   conversion(candidate: Candidate, profile: ProviderProfile): ExchangeOptions;
   /** A response that needs no upstream; undefined when the request has to be sent. */
@@ -40,6 +42,7 @@ export interface PreparedRequest {
 /** Chat requests: streams or whole responses. A request is repeated without optional fields that its target rejects. */
 export class ChatEndpoint implements Endpoint {
   readonly kind = 'chat';
+  readonly isCharged = true;
   readonly isStream: boolean;
   readonly #services: Services;
 
@@ -119,6 +122,10 @@ export class SideEndpoint implements Endpoint {
     this.#request = request;
     this.#log = log;
     this.#isCount = client.detectInterface(wire.path, wire.headers) === 'COUNT_TOKENS';
+  }
+
+  get isCharged(): boolean {
+    return !this.#isCount;
   }
 
   conversion({ provider, model, repair }: Candidate, profile: ProviderProfile): ExchangeOptions {

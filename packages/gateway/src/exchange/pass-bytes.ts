@@ -6,6 +6,7 @@ import type { Limits } from '../config/options.ts';
 import { Collector, withoutBom } from '../upstream/body.ts';
 import { Deadline } from '../upstream/deadline.ts';
 import { type Call, chooseRepeat, type Line, putDispositionFirst, type Receiver } from '../upstream/dialer.ts';
+import { mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Result } from './conversation.ts';
 import type { Destination } from './destination.ts';
@@ -64,6 +65,12 @@ const pickHeaders = (headers: Record<string, string>, names: readonly string[]):
 /** Headers that are forwarded to the upstream. All others are dropped, above all the client's key. */
 const REQUEST_HEADERS = ['content-type', 'accept', 'anthropic-version', 'anthropic-beta', 'openai-beta', 'idempotency-key'];
 
+/**
+ * `waiting` for the response; `recording`: the attempt, before the client receives anything; `sending` the response;
+ * `ending`: the end is recorded, before the client receives it; `settled`.
+ */
+type State = 'waiting' | 'recording' | 'sending' | 'ending' | 'settled';
+
 /** Forwards one exchange. */
 class Passage implements Receiver {
   readonly #forwarded: ForwardedRequest;
@@ -77,7 +84,13 @@ class Passage implements Receiver {
   #headers: Record<string, string> = {};
   /** The body of an error response, collected so that it can be redacted. */
   #refusal: Collector | undefined;
-  #isSettled = false;
+  #state: State = 'waiting';
+  /** Bytes that the client receives when the ledger has what it must have before. */
+  #held: Uint8Array[] = [];
+  /** Bytes of the body that have not arrived; infinite when the upstream does not say. */
+  #left = Number.POSITIVE_INFINITY;
+  /** The upstream has sent everything while the attempt was recorded. */
+  #hasEnded = false;
 
   constructor(forwarded: ForwardedRequest, destination: Destination, services: Services, resolve: (result: Result) => void) {
     const { endpoint, model } = destination;
@@ -121,7 +134,7 @@ class Passage implements Receiver {
 
   again(): void {
     this.#progress.attempts++;
-    this.#forwarded.record.endAttempt({ status: undefined, ending: 'upstream_error', possiblyBilled: true });
+    this.#forwarded.record.endAttempt({ ending: 'upstream_error', possiblyBilled: true });
     this.#startAttempt();
   }
 
@@ -135,8 +148,6 @@ class Passage implements Receiver {
   }
 
   start(status: number, headers: Record<string, string>): void {
-    const { redact, limits } = this.#services;
-    const { response } = this.#forwarded;
     const wrong = findRedirectError(formatProvider(this.#endpoint), status);
     if (wrong) {
       this.#breakOff(wrong);
@@ -144,34 +155,86 @@ class Passage implements Receiver {
     }
     this.#status = status;
     this.#headers = headers;
-    this.#forwarded.record.attempt?.responded(headers);
+    this.#forwarded.record.attempt?.responded(status, headers);
     this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
-    if (status >= 400) this.#refusal = new Collector(limits.errorBytes);
-    else
-      response.writeHead(
-        status,
-        buildExchangeHeaders(this.#progress, addUpstreamHeaders(buildBodyHeaders(headers, redact), headers, redact)),
-      );
+    if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
+    else this.#recordStart();
+  }
+
+  /** The client receives nothing before the attempt is recorded; the upstream is paused meanwhile. */
+  #recordStart(): void {
+    const { record, connection } = this.#forwarded;
+    this.#left = Number(this.#headers['content-length'] ?? Number.POSITIVE_INFINITY);
+    const recorded = record.beforeContent();
+    if (!recorded) {
+      this.#open();
+      return;
+    }
+    this.#state = 'recording';
+    this.#line?.pause();
+    this.#deadline.rest();
+    void recorded.then(connection.guard(() => this.#open()));
+  }
+
+  #open(): void {
+    if (this.#state === 'settled') return;
+    const wasPaused = this.#state === 'recording';
+    const { redact } = this.#services;
+    const headers = addUpstreamHeaders(buildBodyHeaders(this.#headers, redact), this.#headers, redact);
+    this.#state = 'sending';
+    this.#forwarded.response.writeHead(this.#status, buildExchangeHeaders(this.#progress, headers));
+    for (const chunk of this.#held.splice(0)) this.#send(chunk);
+    if (this.#hasEnded) this.#finish();
+    else if (wasPaused && !this.#forwarded.response.writableNeedDrain) this.#resume();
   }
 
   data(chunk: Uint8Array): void {
     this.#deadline.recordData();
     if (this.#refusal) {
       if (!this.#refusal.push(chunk)) this.end();
-    } else if (!this.#forwarded.response.write(chunk)) this.#wait();
+    } else if (this.#state === 'recording') this.#held.push(chunk);
+    else if (this.#state === 'sending') this.#send(chunk);
+  }
+
+  /** The bytes that complete the body are the end of the response: they are held back until that is recorded. */
+  #send(chunk: Uint8Array): void {
+    this.#left -= chunk.length;
+    if (this.#left <= 0) this.#held.push(chunk);
+    else if (!this.#forwarded.response.write(chunk)) this.#wait();
   }
 
   end(): void {
     this.#line?.hangUp();
     if (this.#refusal) this.#refuse(withoutBom(this.#refusal.take()).toString('utf8'));
+    else if (this.#state === 'recording') this.#hasEnded = true;
     else this.#finish();
   }
 
   #finish(): void {
     const { provider, model } = this.#progress;
+    const { response } = this.#forwarded;
     if (provider !== undefined && model !== undefined) this.#services.metrics.answeredFor(provider, model);
-    this.#forwarded.response.end();
-    this.#settle({ status: this.#status, ending: 'answered' });
+    this.#conclude({ status: this.#status, ending: 'answered' }, () => {
+      for (const chunk of this.#held) response.write(chunk);
+      response.end();
+    });
+  }
+
+  /** Records the end of the exchange, and then sends it to the client. */
+  #conclude(result: End, send: () => void): void {
+    if (this.#state === 'ending' || this.#state === 'settled') return;
+    const { record, connection } = this.#forwarded;
+    this.#state = 'ending';
+    this.#deadline.stop();
+    this.#endAttempt(result);
+    const finish = (): void => {
+      if (this.#state === 'settled') return;
+      send();
+      this.#settle(result);
+    };
+    const recorded = record.settle({ ...result, notes: [] });
+    if (recorded) void recorded.then(connection.guard(finish));
+    else finish();
   }
 
   fail(error: Error): void {
@@ -189,8 +252,8 @@ class Passage implements Receiver {
     const exchange = createExchange(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
     const converted = exchange.error(wire);
     const reply = { ...converted, headers: { ...wire.headers, ...converted.headers } };
-    sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream });
-    this.#settle({ status: this.#status, ending: 'upstream_error', error: exchange.readError(wire) });
+    const result: End = { status: reply.status, ending: 'upstream_error', error: exchange.readError(wire) };
+    this.#conclude(result, () => sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream }));
   }
 
   #wait(): void {
@@ -200,10 +263,14 @@ class Passage implements Receiver {
     response.setTimeout(this.#services.limits.stallMs);
     const resume = (): void => {
       response.setTimeout(0);
-      this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
-      this.#line?.resume();
+      if (this.#state === 'sending') this.#resume();
     };
     response.once('drain', this.#forwarded.connection.guard(resume));
+  }
+
+  #resume(): void {
+    this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
+    this.#line?.resume();
   }
 
   readonly #onInterruption = (): void => {
@@ -213,13 +280,14 @@ class Passage implements Receiver {
 
   /** A truncated body must look truncated to the client. */
   #breakOff(error: CanonicalError): void {
-    if (this.#isSettled) return;
     this.#line?.hangUp();
     const { response, route } = this.#forwarded;
     const reply = encodeError(error, { to: route.client });
-    if (response.headersSent) response.destroy();
-    else sendReply(response, reply, this.#progress, buildSendOptions(this.#services));
-    this.#settle({ status: response.statusCode, ending: findEnding(error), error });
+    const status = response.headersSent ? response.statusCode : reply.status;
+    this.#conclude({ status, ending: findEnding(error), error }, () => {
+      if (response.headersSent) response.destroy();
+      else sendReply(response, reply, this.#progress, buildSendOptions(this.#services));
+    });
   }
 
   #leave(): void {
@@ -227,21 +295,27 @@ class Passage implements Receiver {
     this.#settle({ status: 499, ending: 'client_aborted' });
   }
 
-  #settle(result: Pick<Result, 'status' | 'ending' | 'error'>): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
+  #settle(result: End): void {
+    if (this.#state === 'settled') return;
+    this.#state = 'settled';
     this.#deadline.stop();
     this.#forwarded.connection.unlisten(this.#onInterruption);
-    // Bytes that are not read have no usage; what the provider charges for them is not known.
-    this.#forwarded.record.endAttempt({
-      status: this.#status || undefined,
-      ending: result.ending,
-      error: result.error,
-      possiblyBilled: this.#status > 0 && this.#status < 400,
-    });
+    this.#endAttempt(result);
     this.#resolve({ ...this.#progress, ...result });
   }
+
+  /** Bytes that are not read have no usage; what the provider charges for them is not known. */
+  #endAttempt({ ending, error }: End): void {
+    const { record, request } = this.#forwarded;
+    const isSent = ending === 'client_aborted' && record.attempt?.connectedAt !== undefined;
+    const isAnswered = this.#status > 0 && this.#status < 400;
+    const possiblyBilled = request.method === 'POST' && (isSent || isAnswered || (error !== undefined && mayBeBilled(error)));
+    record.endAttempt({ ending, error, possiblyBilled });
+  }
 }
+
+/** How an exchange ended. */
+type End = Pick<Result, 'status' | 'ending' | 'error'>;
 
 /** Headers of the body that are sent to the client, beside those of every response. */
 const BODY_HEADERS = ['content-type', 'content-length', 'content-disposition'];

@@ -75,7 +75,7 @@ export class ExchangeRecord {
     this.#totals.add(end);
     if (!this.#keeping || this.#state !== 'open') return;
     void this.#keeping.ledger.settleAttempt({
-      ...buildSettlement(end, attempt, this.#now() - attempt.startedAt),
+      ...buildSettlement({ ...end, status: attempt.status }, attempt, this.#now() - attempt.startedAt),
       exchange_id: this.#admission.id,
       number: this.#attempts,
       upstream_request_id: attempt.upstreamRequestId ?? null,
@@ -93,9 +93,11 @@ export class ExchangeRecord {
    */
   settle(end: ExchangeEnd): Promise<void> | undefined {
     if (!this.#keeping || this.#state !== 'open') return undefined;
-    this.#state = 'settled';
     const { ledger } = this.#keeping;
     const attempt = this.#attempt;
+    // No attempt stays open after its exchange; this one was ended by a bug of the gateway.
+    if (attempt && !attempt.isSettled) this.endAttempt({ ending: end.ending, error: end.error, possiblyBilled: true });
+    this.#state = 'settled';
     const settled = ledger.settleExchange({
       ...buildSettlement({ ...end, ...this.#totals.sum }, attempt, this.#now() - this.#startedAt, this.#startedAt),
       id: this.#admission.id,
@@ -159,6 +161,8 @@ export interface AttemptTarget {
 export class AttemptRecord {
   readonly startedAt: number;
   readonly #now: () => number;
+  /** The upstream's HTTP status. */
+  status: number | undefined;
   connectedAt: number | undefined;
   firstByteAt: number | undefined;
   firstTokenAt: number | undefined;
@@ -181,7 +185,8 @@ export class AttemptRecord {
   }
 
   /** The response headers have arrived. */
-  responded(headers: HeaderBag): void {
+  responded(status: number, headers: HeaderBag): void {
+    this.status = status;
     this.firstByteAt ??= this.#now();
     this.upstreamRequestId ??= headers['x-request-id'] ?? headers['request-id'];
   }
@@ -199,8 +204,6 @@ export class AttemptRecord {
 
 /** How an attempt ended, and what it used. */
 export interface AttemptEnd {
-  /** The upstream's HTTP status. */
-  status: number | undefined;
   ending: string;
   error?: CanonicalError | undefined;
   usage?: CanonicalUsage | undefined;
@@ -211,7 +214,7 @@ export interface AttemptEnd {
 }
 
 /** How an exchange ended. Usage and cost are those of its attempts. */
-export interface ExchangeEnd extends Pick<AttemptEnd, 'ending' | 'error' | 'possiblyBilled'> {
+export interface ExchangeEnd extends Pick<AttemptEnd, 'ending' | 'error'> {
   /** The status that the client receives. */
   status: number;
   notes: readonly Note[];
@@ -223,6 +226,7 @@ interface Totals {
   provenance: Provenance | null;
   micros: number | null;
   version: string | null;
+  possiblyBilled: boolean;
 }
 
 /** From the most to the least certain. */
@@ -234,8 +238,10 @@ class UsageTotals {
   #provenance: Provenance | undefined;
   #micros: number | null = 0;
   #version: string | null = null;
+  #possiblyBilled = false;
 
-  add({ usage, provenance = 'reported', cost }: AttemptEnd): void {
+  add({ usage, provenance = 'reported', cost, possiblyBilled = false }: AttemptEnd): void {
+    this.#possiblyBilled ||= possiblyBilled;
     if (!usage) return;
     const counts = countTokens(usage);
     this.#tokens = this.#tokens ? addCounts(this.#tokens, counts) : counts;
@@ -252,6 +258,7 @@ class UsageTotals {
         provenance: this.#provenance ?? null,
         micros: this.#tokens ? this.#micros : null,
         version: this.#version,
+        possiblyBilled: this.#possiblyBilled,
       },
     };
   }
@@ -277,7 +284,7 @@ const countTokens = ({ details = {}, ...usage }: CanonicalUsage): Partial<TokenC
 
 /** The columns that attempts and exchanges share. `from`: where the times begin; the attempt's own start by default. */
 function buildSettlement(
-  end: Omit<AttemptEnd, 'status'> & { status: number | undefined; totals?: Totals },
+  end: AttemptEnd & { status: number | undefined; totals?: Totals },
   attempt: AttemptRecord | undefined,
   totalMs: number,
   from: number | undefined = attempt?.startedAt,
@@ -289,6 +296,7 @@ function buildSettlement(
     provenance: usage ? provenance : null,
     micros: cost?.micros ?? null,
     version: cost?.version ?? null,
+    possiblyBilled: end.possiblyBilled ?? false,
   };
   return {
     ...own.tokens,
@@ -303,7 +311,7 @@ function buildSettlement(
     http_status: end.status ?? null,
     ending: end.ending,
     error_code: end.error?.code ?? null,
-    possibly_billed: end.possiblyBilled ?? false,
+    possibly_billed: own.possiblyBilled,
   };
 }
 

@@ -48,8 +48,9 @@ export class AttemptLoop {
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, may_be_billed: true },
       'kept-alive connection was closed; retrying on a new one',
     );
-    this.#options.record.endAttempt({ status: undefined, ending: 'upstream_error', possiblyBilled: true });
-    this.#count(candidate);
+    this.#options.record.endAttempt({ ending: 'upstream_error', possiblyBilled: true });
+    this.#count();
+    this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
   }
 
   /**
@@ -64,7 +65,7 @@ export class AttemptLoop {
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, field, reason: message },
       'provider rejected an optional field; retrying without it',
     );
-    this.#count(candidate);
+    this.#count();
     return true;
   }
 
@@ -141,16 +142,15 @@ export class AttemptLoop {
   }
 
   async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
-    this.#count(candidate);
+    this.#count();
     const outcome = await this.#options.attempt(candidate, this.#isSpent ? 'never' : repeat);
     this.#record(candidate, outcome);
     return outcome;
   }
 
-  #count({ provider, model }: Candidate): void {
+  #count(): void {
     this.#attempts++;
     this.#attemptsHere++;
-    this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
   }
 
   /** How long to wait before the next attempt; undefined when there is none. */

@@ -119,7 +119,7 @@ class StreamAttempt implements Receiver {
   start(status: number, headers: Record<string, string>): void {
     if (this.#isSettled) return;
     this.#head = { status, headers };
-    this.#attempt.record.attempt?.responded(headers);
+    this.#attempt.record.attempt?.responded(status, headers);
     const wrong = findRedirectError(this.#name, status);
     if (wrong) this.#giveUp(wrong);
     else this.#enter(status >= 400 ? { is: 'refusal', body: new Collector(this.#attempt.limits.errorBytes) } : SILENT);
@@ -262,7 +262,8 @@ class StreamAttempt implements Receiver {
   #continue(): void {
     if (this.#isSettled || this.#reading !== 'slow') return;
     this.#reading = 'fast';
-    this.#resume();
+    // Otherwise the gate resumes it.
+    if (this.#gate !== 'waiting') this.#resume();
   }
 
   #resume(): void {
@@ -328,10 +329,13 @@ class StreamAttempt implements Receiver {
 
   /** The client has left: the rest of the response is read for its usage. */
   #drain(): void {
-    const wasPaused = this.#reading === 'slow';
+    const wasPaused = this.#reading === 'slow' || this.#gate === 'waiting';
     this.#reading = 'gone';
     this.#held = [];
-    if (wasPaused && !this.#isSettled) this.#resume();
+    if (this.#isSettled) return;
+    // The upstream has closed while the end was recorded.
+    if (this.#afterGate) this.#complete();
+    else if (wasPaused) this.#resume();
   }
 
   /** Reports the error in the client's stream if that has begun; otherwise another upstream may be tried. */

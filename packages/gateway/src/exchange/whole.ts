@@ -19,7 +19,7 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
       totalMs,
       onAgain,
       onConnected: () => record.attempt?.connected(),
-      onStart: (headers) => record.attempt?.responded(headers),
+      onStart: (status, headers) => record.attempt?.responded(status, headers),
     });
     // Also read when the client has disconnected, because its usage is counted.
     const outcome = readResponse(reply, attempt);

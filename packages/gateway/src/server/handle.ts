@@ -160,6 +160,8 @@ async function readModelRequest(
   const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
+  // Again: reading the body may have taken long.
+  checkLedger(services);
   record.open({
     ...describeRequest(incoming),
     model_requested: target.model,
@@ -176,6 +178,7 @@ async function pass(incoming: Incoming, record: ExchangeRecord, services: Servic
   checkPassable(passed);
   const bytes = await readBody(incoming, services.limits);
   const destination = findDestination(passed, { bytes, type: headers['content-type'] ?? '' });
+  checkLedger(services);
   record.open({ ...describeRequest(incoming), model_requested: destination.model ?? null });
   return passBytes({ ...incoming, record }, destination, services);
 }

@@ -63,7 +63,8 @@ export function createKeeping(store: Store, { durability, clock, log, metrics }:
     onLate: (reason) => {
       metrics.lateRecords.inc();
       // One line per outage: every response of it would log the same.
-      if (!isLogged) log.error({ reason }, 'usage could not be recorded before the response was sent; it will be recorded later');
+      if (isLogged) return;
+      log.error({ reason }, 'usage could not be recorded before the response was sent; it will be recorded later');
       isLogged = true;
       clock.setTimer(() => (isLogged = false), LOG_EVERY_MS).unref();
     },

@@ -34,7 +34,7 @@ export interface CollectOptions {
   /** A connection is ready and the request is being sent. */
   onConnected?: () => void;
   /** The response headers have arrived. */
-  onStart?: (headers: Record<string, string>) => void;
+  onStart?: (status: number, headers: Record<string, string>) => void;
 }
 
 /** Reports that the response is no longer needed. */
@@ -84,7 +84,7 @@ class Collection implements Receiver {
 
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
-    this.#options.onStart?.(headers);
+    this.#options.onStart?.(status, headers);
     this.#deadline.expect(this.#options.pieceMs);
   }
 
