@@ -6,11 +6,11 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { IdSource } from '../packages/gateway/dist/store/ids.js';
-import { openStore, openStoreReader, parseFilter } from '../packages/gateway/dist/store/index.js';
-import { listAttempt, listAttemptSettlement, listExchangeSettlement, listOpening } from '../packages/gateway/dist/store/rows.js';
-import { openWriter } from '../packages/gateway/dist/store/sqlite/database.js';
-import { SqliteLedger } from '../packages/gateway/dist/store/sqlite/ledger.js';
+import { IdSource } from '../packages/gateway/out/store/ids.js';
+import { openStore, openStoreReader, parseFilter } from '../packages/gateway/out/store/index.js';
+import { listAttempt, listAttemptSettlement, listExchangeSettlement, listOpening } from '../packages/gateway/out/store/rows.js';
+import { openWriter } from '../packages/gateway/out/store/sqlite/database.js';
+import { SqliteLedger } from '../packages/gateway/out/store/sqlite/ledger.js';
 
 const { values: options } = parseArgs({ options: { rows: { type: 'string', default: '10000000' }, keep: { type: 'string' } } });
 const ROWS = Number(options.rows);

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openStore } from '../packages/gateway/dist/store/index.js';
+import { openStore } from '../packages/gateway/out/store/index.js';
 
 const { values: options } = parseArgs({
   options: {

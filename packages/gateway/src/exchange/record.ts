@@ -67,6 +67,16 @@ export class ExchangeRecord {
     return attempt;
   }
 
+  /** What the upstream has reported before the end, as Anthropic does; it counts if the gateway crashes. */
+  reportUsage({ input_tokens: input = 0, output_tokens: output = 0, ...usage }: Partial<CanonicalUsage>): void {
+    if (!this.#keeping || this.#state !== 'open' || input + output === 0) return;
+    void this.#keeping.ledger.reportProgress({
+      ...countTokens({ ...usage, input_tokens: input, output_tokens: output }),
+      exchange_id: this.#admission.id,
+      number: this.#attempts,
+    });
+  }
+
   /** The current attempt has ended. Later calls for the same attempt have no effect. */
   endAttempt(end: AttemptEnd): void {
     const attempt = this.#attempt;

@@ -37,6 +37,8 @@ export interface StreamEnd {
   recordEnd: (error: CanonicalError | undefined) => Promise<void> | undefined;
 }
 
+type MessageStart = Extract<CanonicalStreamEvent, { type: 'message_start' }>['message'];
+
 /** Whether the client reads the stream: as fast as it is written, too slowly, or not any more because it has left. */
 type Reading = 'fast' | 'slow' | 'gone';
 
@@ -165,14 +167,15 @@ class StreamAttempt implements Receiver {
 
   /** Sees every event before it is encoded for the client. `excess`: the limit that it exceeds, which rejects it. */
   #inspect(event: CanonicalStreamEvent, excess: CanonicalError | undefined): CanonicalError | undefined {
-    if (event.type === 'message_start') this.#recordModel(event.message.model);
+    if (event.type === 'message_start') this.#recordStart(event.message);
     this.#updatePhase(excess ? { type: 'error', error: excess } : event);
     return excess;
   }
 
-  #recordModel(model: string): void {
-    const { attempt } = this.#attempt.record;
-    if (attempt && model !== '') attempt.modelAnswered = model;
+  #recordStart({ model, usage }: MessageStart): void {
+    const { record } = this.#attempt;
+    if (record.attempt && model !== '') record.attempt.modelAnswered = model;
+    if (usage) record.reportUsage(usage);
   }
 
   /** Enters the phase that an event of the upstream leads to. */

@@ -7,7 +7,7 @@ import { openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { openStore } from '../../dist/store/index.js';
+import { openStore } from '../../out/store/index.js';
 
 const STREAMS = 200;
 

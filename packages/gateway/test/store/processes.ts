@@ -9,7 +9,7 @@ const local = (path: string): string => fileURLToPath(new URL(path, import.meta.
 export function assertBuilt(): void {
   for (const folder of ['', 'sqlite/'])
     for (const name of readdirSync(local(`../../src/store/${folder}`)).filter((file) => file.endsWith('.ts'))) {
-      const built = local(`../../dist/store/${folder}${name.replace('.ts', '.js')}`);
+      const built = local(`../../out/store/${folder}${name.replace('.ts', '.js')}`);
       if (!existsSync(built) || statSync(built).mtimeMs < statSync(local(`../../src/store/${folder}${name}`)).mtimeMs)
         throw new Error(`the build of src/store/${folder}${name} is missing or old; run "npm run build" first`);
     }
@@ -29,7 +29,7 @@ export interface Script {
 /** Runs an ES module that may use `openStore`, `DatabaseSync` and `args`. */
 export function runScript(text: string, ...args: string[]): Script {
   const program = `
-    import { openStore, openStoreReader } from ${JSON.stringify(local('../../dist/store/index.js'))};
+    import { openStore, openStoreReader } from ${JSON.stringify(local('../../out/store/index.js'))};
     import { DatabaseSync } from ${JSON.stringify(import.meta.resolve('@photostructure/sqlite'))};
     const args = process.argv.slice(1);
     ${text}`;
