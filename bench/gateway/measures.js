@@ -1,5 +1,5 @@
 /** What is measured, each for one subject. `process` is that of the gateway; whoever is asked directly has none. */
-import { answering, CORES, cpuOf, load, memoryOf, sleep, start, stop } from './processes.js';
+import { answering, CORES, cpuOf, load, loopCpuOf, memoryOf, sleep, start, stop } from './processes.js';
 
 /** The sizes of a run. */
 export const SIZES = {
@@ -33,9 +33,10 @@ function ask(script, { port, client, model, headers = '' }, name, stream, env) {
 
 /** What a load says, and what it cost the gateway. */
 async function spend(process, work) {
-  const before = process && cpuOf(process);
+  if (!process) return work();
+  const before = { cpu: cpuOf(process), loop: loopCpuOf(process) };
   const result = await work();
-  return { ...result, cpu: process && cpuOf(process) - before };
+  return { ...result, cpu: cpuOf(process) - before.cpu, loop: loopCpuOf(process) - before.loop };
 }
 
 /** One round: whole answers, and streams as fast as they are read by people and as fast as they can be. */
@@ -55,11 +56,14 @@ export async function round(subject, process, size) {
   );
   return {
     requestCpu: process && whole.cpu / whole.requests,
+    requestLoop: process && whole.loop / whole.requests,
     rps: whole.requests / whole.seconds,
     chunkCpu: process && paced.cpu / paced.chunks,
+    chunkLoop: process && paced.loop / paced.chunks,
     chunk50: paced.delay50,
     chunk99: paced.delay99,
     fastCpu: process && fast.cpu / fast.chunks,
+    fastLoop: process && fast.loop / fast.chunks,
     lost: whole.failures + paced.missing + paced.errors + fast.missing + fast.errors,
     odd: paced.odd || fast.odd,
   };

@@ -1,14 +1,11 @@
 /** Processes on their cores, and what the kernel says of them. */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
 /** The gateway has a core for itself; upstream and clients share the other one. */
 export const CORES = { gateway: '0', others: '1' };
-/** Of the kernel's clock in /proc, a second. */
-const TICKS = 100;
-
 export const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -61,10 +58,19 @@ export function load(script, env) {
   });
 }
 
-/** User and system time of a process so far, in microseconds. */
-export function cpuOf({ pid }) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1e6;
+/** CPU time of all threads of a process so far, in microseconds. The times in `stat` are hundredths of seconds. */
+export const cpuOf = ({ pid }) => readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + threadCpuOf(pid, thread), 0);
+
+/** The same of its event loop alone. */
+export const loopCpuOf = ({ pid }) => threadCpuOf(pid, pid);
+
+/** A thread may have ended since it was listed. */
+function threadCpuOf(pid, thread) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1000;
+  } catch {
+    return 0;
+  }
 }
 
 /** Resident memory of a process, in bytes. */

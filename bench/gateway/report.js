@@ -28,6 +28,7 @@ export function report(measured, size, seconds) {
     `${machine()}; ${new Date().toISOString().slice(0, 10)}, ${Math.round(seconds / 60)} minutes, ${size.rounds} rounds.`,
     main(rows),
     goals(rows),
+    ledgerTable(measured),
     stalledTable(rows),
   ].join('\n\n');
 }
@@ -166,6 +167,35 @@ function goals(rows) {
     }),
   );
   return table(['', 'at most', 'median [interquartile range]', 'reached'], lines);
+}
+
+/** What a ledger may cost: times the gateway without one, within each round. Without a number it is only shown. */
+const LEDGER_GOALS = {
+  requestLoop: { name: 'event loop CPU a JSON request', most: 1.2 },
+  requestCpu: { name: 'CPU a JSON request, all threads', most: 1.7 },
+  chunkLoop: { name: 'event loop CPU a paced chunk' },
+  fastLoop: { name: 'event loop CPU an unpaced chunk', most: 1.1 },
+};
+
+function ledgerTable(measured) {
+  const lines = measured.flatMap(({ subject, rounds }) => {
+    const plain = measured.find(({ subject: { name } }) => name === subject.plain);
+    if (!plain) return [];
+    return Object.entries(LEDGER_GOALS).map(([key, { name, most }]) => {
+      const [without, own] = [valuesOf(plain.rounds, key), valuesOf(rounds, key)];
+      const ratio = summarizeRatio(own, without);
+      const reached = most === undefined ? '' : ratio.median <= most ? 'yes' : 'no';
+      return [
+        `${subject.name}: ${name}, us`,
+        format(summarize(without)),
+        format(summarize(own)),
+        format(ratio),
+        most ?? '',
+        reached,
+      ];
+    });
+  });
+  return table(['', 'without a ledger', 'with it', 'ratio', 'at most', 'reached'], lines);
 }
 
 /** Every third second is enough to see whether it grows. */

@@ -1,5 +1,5 @@
 /** Who is measured. */
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { portkey } from './portkey.js';
@@ -24,12 +24,39 @@ const reference = (file) => () => [here(`../reference/${file}`)];
 const DIRECT = { name: 'direct', client: OPENAI, model: same };
 const PIPE = { name: 'node pipe', argv: reference('pipe.mjs'), client: OPENAI, model: same };
 
-/** Sluice of a checkout, passing and converting. */
+const HERE = here('../..');
+const BIN = 'packages/gateway/bin/sluice.js';
+const FOLDER = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
+
+function writeConfig(name, text = '') {
+  const file = join(FOLDER, name);
+  writeFileSync(file, CONFIG + text);
+  return file;
+}
+
+/** Each process has a data folder of its own. */
+const serve = (bin, config) => (port) => [
+  bin,
+  'serve',
+  ...['--config', config, '--port', String(port)],
+  ...['--data', mkdtempSync(join(FOLDER, 'data-'))],
+];
+
+/** Sluice with its ledger on disk, beside the same without it. `plain`: the subject that the ledger is compared with. */
+function ledgersOf(plain, bin) {
+  return ['strict', 'relaxed'].map((durability) => ({
+    ...plain,
+    name: `${plain.name}, ${durability} ledger`,
+    goal: undefined,
+    plain: plain.name,
+    argv: serve(bin, writeConfig(`${durability}.yaml`, `durability: ${durability}\n`)),
+  }));
+}
+
+/** Sluice of a checkout, passing and converting: as it is, or this one without a ledger. */
 function sluiceOf(checkout) {
-  const config = join(tmpdir(), `sluice-bench-${process.pid}.yaml`);
-  writeFileSync(config, CONFIG);
-  const bin = join(checkout, 'packages/gateway/bin/sluice.js');
-  const argv = (port) => [bin, 'serve', '--config', config, '--port', String(port)];
+  const config = writeConfig('sluice.yaml');
+  const argv = checkout ? serve(join(checkout, BIN), config) : (port) => [here('./without-ledger.mjs'), config, String(port)];
   const model = (name) => `pass/${name}`;
   return {
     passing: { name: 'Sluice, passing', argv, client: OPENAI, model, goal: 'passing' },
@@ -37,18 +64,18 @@ function sluiceOf(checkout) {
   };
 }
 
-const HERE = here('../..');
-
 /** All subjects, the pipe second: everything is compared with it. `goal`: which goals the subject is held to. */
 export function subjects() {
-  const { passing, converting } = sluiceOf(HERE);
+  const { passing, converting } = sluiceOf(undefined);
   return placed([
     DIRECT,
     PIPE,
     { name: 'Portkey, passing', argv: portkey, client: OPENAI, model: same, headers: PORTKEY_HEADERS },
     passing,
+    ...ledgersOf(passing, join(HERE, BIN)),
     { name: 'hand-written, converting', argv: reference('hand-convert.mjs'), client: ANTHROPIC, model: same },
     converting,
+    ...ledgersOf(converting, join(HERE, BIN)),
   ]);
 }
 
