@@ -22,6 +22,8 @@ export interface Options {
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
   readonly retention: number | null;
+  /** Which exchanges are kept with their bodies. */
+  readonly capture: CaptureOptions;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
@@ -47,6 +49,21 @@ export interface ProviderOptions {
   readonly passthrough?: Passthrough;
   /** Overrides of `limits`. */
   readonly times?: Partial<ProviderLimits>;
+}
+
+/** Which exchanges are kept with their bodies, and for how long. */
+export interface CaptureOptions {
+  /** Whether the last exchanges are kept in memory, on a gateway without client keys. */
+  readonly ring: boolean;
+  /** Names with at most one `*`: exchanges of these models, providers and keys are stored in the data folder. */
+  readonly models: readonly string[];
+  readonly providers: readonly string[];
+  readonly keys: readonly string[];
+  readonly retentionMs: number;
+  /** Bytes of all stored captures. */
+  readonly maxBytes: number;
+  /** Bytes of one capture; the rest of a longer exchange is left out. */
+  readonly exchangeBytes: number;
 }
 
 /** `strict`: a client receives the end of its response when its usage is on disk. `relaxed`: it does not wait. */

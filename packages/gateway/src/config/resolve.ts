@@ -8,7 +8,7 @@ import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
-import type { Durability, Limits, LogLevel, PriceOptions } from './options.ts';
+import type { CaptureOptions, Durability, Limits, LogLevel, PriceOptions } from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
@@ -23,6 +23,7 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
   checkPrices(providers, world);
   const keys = readClientKeys(world);
   checkExposure(keys, world, bound);
+  if (options.capture.keys.length > 0) world.warnings.push(source.problem(['capture', 'keys'], UNNAMED_KEYS_WARNING));
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
@@ -37,6 +38,7 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
     data: options.data,
     durability: options.durability,
     retentionDays: options.retention,
+    capture: options.capture,
     providers,
     models: [...table.names.keys()],
     warnings: world.warnings,
@@ -71,6 +73,8 @@ export interface GatewayState {
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
   readonly retentionDays: number | null;
+  /** Which exchanges are kept with their bodies. */
+  readonly capture: CaptureOptions;
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   /** Model names of the file, for lists of models. */
   readonly models: readonly string[];
@@ -91,6 +95,8 @@ export interface ModelTarget {
   /** Whether the configuration names this model of this provider. */
   readonly isConfigured: boolean;
 }
+
+const UNNAMED_KEYS_WARNING = 'client keys have no names yet, so capture.keys selects no exchange; use models or providers';
 
 const RESET_WARNING =
   'the configuration has "reset: true", so a reload may remove all client keys and providers; delete it when that is done';

@@ -5,6 +5,7 @@ import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { z } from 'zod';
 import { findUrlFault } from '../providers/base-url.ts';
 import {
+  type CaptureOptions,
   DURABILITIES,
   LIMITS,
   type LimitRow,
@@ -401,6 +402,46 @@ const retention = z
   .transform((text) => (text === 'forever' ? null : Number.parseInt(text, 10)))
   .describe('How long recorded exchanges are kept: 400d, or forever. Hourly sums are kept for ever.');
 
+const CAPTURE_RETENTION_ERROR = 'must be a number of days or hours such as 7d or 12h';
+
+const captureRetention = z
+  .string({ error: CAPTURE_RETENTION_ERROR })
+  .regex(/^[1-9]\d{0,4}[dh]$/, { error: CAPTURE_RETENTION_ERROR })
+  .prefault('7d')
+  .transform((text) => Number.parseInt(text, 10) * (text.endsWith('d') ? 24 : 1) * 3_600_000);
+
+const namePatterns = z
+  .array(
+    z
+      .string()
+      .regex(/^[^*]*\*?[^*]*$/, { error: 'must have at most one *' })
+      .min(1),
+  )
+  .prefault([]);
+
+const capture: z.ZodType<CaptureOptions, unknown> = z
+  .strictObject({
+    ring: z
+      .enum(['on', 'off'], { error: 'must be on or off' })
+      .prefault('on')
+      .describe('Keep the last 100 exchanges with bodies in memory. Only without client keys.'),
+    models: namePatterns.describe('Store exchanges of these models: names of clients or provider/model, with at most one *.'),
+    providers: namePatterns.describe('Store exchanges with these providers.'),
+    keys: namePatterns.describe('Store exchanges of the client keys with these names.'),
+    retention: captureRetention.describe('How long stored exchanges are kept: 7d, 12h.'),
+    max_bytes: size.prefault('1GB').describe('Size of all stored exchanges; the oldest are deleted first.'),
+    exchange_bytes: size.prefault('8MB').describe('Size of one stored exchange; the rest of a longer one is left out.'),
+  })
+  .transform(({ ring, retention: retentionMs, max_bytes: maxBytes, exchange_bytes: exchangeBytes, ...names }) => ({
+    ring: ring === 'on',
+    retentionMs,
+    maxBytes,
+    exchangeBytes,
+    ...names,
+  }))
+  .prefault({})
+  .describe('Which exchanges are kept with their bodies. They contain prompts and responses.');
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -419,6 +460,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
     .prefault('strict')
     .describe('strict: a client receives the end of its response when its usage is on disk. relaxed: it does not wait.'),
   retention,
+  capture,
   limits,
   log,
   reset,

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Codec } from '@sluice/core';
 import type { Timer } from '../http/clock.ts';
 import type { ClientConnection } from './client-connection.ts';
+import type { ExchangeObserver } from './observer.ts';
 
 /**
  * The stream that a client receives. It opens with the first content: until then an error can have its own status, and
@@ -45,11 +46,13 @@ export class ClientStream {
   /** Sends the headers. */
   open(): void {
     if (this.isOpen) return;
-    this.#response.writeHead(200, this.#options.headers());
+    const headers = this.#options.headers();
+    this.#response.writeHead(200, headers);
+    this.#options.observer?.opened(200, headers, true);
     this.#isChunked = this.#response.chunkedEncoding;
     // Chunks are framed by `writeChunk` from here on: node would make four writes of each.
     this.#response.chunkedEncoding = false;
-    this.#connection.fill = () => this.#put(EMPTY_LINE);
+    this.#connection.fill = () => this.#fill(EMPTY_LINE);
     this.#startHeartbeat();
   }
 
@@ -67,7 +70,7 @@ export class ClientStream {
     if (bytes.length === 0) return;
     this.open();
     this.#heartbeat?.refresh();
-    this.#put(bytes);
+    this.#send(bytes);
   }
 
   /** Calls back once, when the client has read what was written. */
@@ -91,7 +94,7 @@ export class ClientStream {
     this.close();
     const finish = this.#connection.guard(() => {
       if (this.#response.destroyed) return;
-      this.#put(repeat);
+      this.#send(repeat);
       this.end();
     });
     this.#connection.clock.setTimer(finish, REPEAT_AFTER_MS);
@@ -106,9 +109,19 @@ export class ClientStream {
     const { heartbeat, heartbeatMs } = this.#options;
     if (heartbeat === undefined) return;
     const beat = this.#connection.guard(() => {
-      if (!this.isFull) this.#put(heartbeat);
+      if (!this.isFull) this.#fill(heartbeat);
     });
     this.#heartbeat = this.#connection.clock.setRepeating(beat, heartbeatMs);
+  }
+
+  #send(bytes: Uint8Array): void {
+    this.#options.observer?.sent(bytes);
+    this.#put(bytes);
+  }
+
+  #fill(bytes: Uint8Array): void {
+    this.#options.observer?.filled(bytes);
+    this.#put(bytes);
   }
 
   #put(bytes: Uint8Array): void {
@@ -141,6 +154,7 @@ export interface ClientStreamOptions {
   stallMs: number;
   /** The client has stopped reading, or reads again. */
   onStall: (isStalled: boolean) => void;
+  observer?: ExchangeObserver | undefined;
 }
 
 /** Ignored by every client, even those that accept no heartbeat. */

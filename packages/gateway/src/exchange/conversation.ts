@@ -16,6 +16,7 @@ import { mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { ClientStream, encodeHeartbeat } from './client-stream.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
+import type { AttemptObserver, ExchangeObserver } from './observer.ts';
 import { redactBytes } from './read-reply.ts';
 import type { ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
@@ -126,22 +127,25 @@ export class Conversation {
 
   #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): PreparedRequest {
     const { client, wire } = this.#request;
-    const exchange = createExchange(client, CODECS[candidate.provider.protocol], this.#endpoint.conversion(candidate, profile));
-    return { exchange, call: prepareCall(exchange, wire, candidate, repeat) };
+    const options = this.#endpoint.conversion(candidate, profile);
+    const observer = this.#request.observer?.attempt(candidate.provider, options);
+    const exchange = createExchange(client, CODECS[candidate.provider.protocol], observer?.options ?? options);
+    return { exchange, call: prepareCall(exchange, wire, candidate, repeat), observer };
   }
 
-  async #dispatch(candidate: Candidate, { exchange, call }: PreparedRequest): Promise<Outcome> {
+  async #dispatch(candidate: Candidate, { exchange, call, observer }: PreparedRequest): Promise<Outcome> {
     this.#exchange = exchange;
-    const outcome = 'is' in call ? call : await this.#attempt(candidate, exchange, call);
+    const outcome = 'is' in call ? call : await this.#attempt(this.#createAttempt(exchange, candidate, observer), call);
+    observer?.ended(outcome);
     this.#recordAttempt(outcome);
     return outcome;
   }
 
-  #attempt(candidate: Candidate, exchange: Exchange, call: Call): Promise<Outcome> {
+  #attempt(attempt: Attempt, call: Call): Promise<Outcome> {
+    const { candidate } = attempt;
     const { provider, model } = candidate;
     this.#measureOverhead(candidate);
     this.#request.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
-    const attempt = this.#createAttempt(exchange, candidate);
     if (!this.#clientStream) return this.#attemptWhole(call, attempt);
     return attemptStream(call, attempt, {
       clientStream: this.#clientStream,
@@ -218,13 +222,14 @@ export class Conversation {
     return isOutdated ? { ...reported, output_tokens: estimateUsage(client, wire, output).output_tokens } : undefined;
   }
 
-  #createAttempt(exchange: Exchange, candidate: Candidate): Attempt {
+  #createAttempt(exchange: Exchange, candidate: Candidate, observer: AttemptObserver | undefined): Attempt {
     const { id, connection } = this.#request;
     const { dialer, limits, log, redactUpstream } = this.#services;
+    const transport = candidate.transport ?? dialer;
     return {
       exchange,
       candidate,
-      transport: candidate.transport ?? dialer,
+      transport: observer?.tap(transport) ?? transport,
       limits,
       connection,
       record: this.#request.record,
@@ -277,6 +282,7 @@ export class Conversation {
     sendReply(this.#request.connection.response, reply, result, {
       stallMs: limits.stallMs,
       redact: chooseRedact(error, this.#services),
+      observer: this.#request.observer,
     });
     return result;
   }
@@ -304,7 +310,7 @@ export class Conversation {
   }
 
   #createClientStream(): ClientStream {
-    const { client, wire, connection } = this.#request;
+    const { client, wire, connection, observer } = this.#request;
     const { limits, streams, redact } = this.#services;
     const { heartbeatMs, stallMs } = limits;
     return new ClientStream(connection, {
@@ -317,6 +323,7 @@ export class Conversation {
       heartbeatMs,
       stallMs,
       onStall: (isStalled) => streams.stall(connection, isStalled),
+      observer,
     });
   }
 
@@ -371,6 +378,7 @@ export interface ModelRequest {
   connection: ClientConnection;
   /** The record of the exchange in the ledger. */
   record: ExchangeRecord;
+  observer: ExchangeObserver | undefined;
   directory: Directory;
   /** When the whole request had arrived, by `services.now`. */
   receivedAt: number;

@@ -5,6 +5,7 @@ import { buildTokenEstimate, CODECS } from '@sluice/core/engine';
 import type { Logger } from '../observe/log.ts';
 import type { Call } from '../upstream/dialer.ts';
 import { findRefusal, type RefusedField, removeFields } from '../upstream/retry.ts';
+import type { AttemptObserver } from './observer.ts';
 import { type Candidate, type Outcome, type Services, toFailedOutcome } from './types.ts';
 
 /** What chat and the side endpoints do differently; `Conversation` has what they share. */
@@ -37,6 +38,7 @@ export interface AttemptSteps {
 export interface PreparedRequest {
   exchange: Exchange;
   call: Call | Outcome;
+  observer: AttemptObserver | undefined;
 }
 
 /** Chat requests: streams or whole responses. A request is repeated without optional fields that its target rejects. */

@@ -72,7 +72,8 @@ function countCharacters(delta: ContentDelta): number {
 
 type ContentDelta = Extract<CanonicalStreamEvent, { type: 'content_block_delta' }>['delta'];
 
-type ResponseLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
+/** The limits that can end a response. */
+export type ResponseLimits = Pick<Limits, 'choices' | 'toolCalls' | 'contentBlocks' | 'argumentBytes' | 'argumentDepth'>;
 
 /** What one choice of a stream contains so far. */
 interface Tally {

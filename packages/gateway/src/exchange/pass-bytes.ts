@@ -10,6 +10,7 @@ import { mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Result } from './conversation.ts';
 import type { Destination } from './destination.ts';
+import type { ExchangeObserver } from './observer.ts';
 import type { ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, type Progress, sendReply } from './reply.ts';
 import {
@@ -42,6 +43,7 @@ export interface ForwardedRequest {
   connection: ClientConnection;
   /** The record of the exchange in the ledger. */
   record: ExchangeRecord;
+  observer?: ExchangeObserver | undefined;
 }
 
 function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body }: Destination, limits: Limits): Call {
@@ -110,11 +112,12 @@ class Passage implements Receiver {
   }
 
   begin(call: Call): void {
-    const { connection } = this.#forwarded;
+    const { connection, observer } = this.#forwarded;
+    const { dialer } = this.#services;
     connection.listen(this.#onInterruption);
     this.#startAttempt();
     this.#deadline.expect(this.#headMs);
-    this.#line = this.#services.dialer.dial(call, this);
+    this.#line = (observer?.attempt(this.#endpoint.provider).tap(dialer) ?? dialer).dial(call, this);
     if (connection.isInterrupted) this.#onInterruption();
   }
 
@@ -182,7 +185,9 @@ class Passage implements Receiver {
     const { redact } = this.#services;
     const headers = addUpstreamHeaders(buildBodyHeaders(this.#headers, redact), this.#headers, redact);
     this.#state = 'sending';
-    this.#forwarded.response.writeHead(this.#status, buildExchangeHeaders(this.#progress, headers));
+    const sent = buildExchangeHeaders(this.#progress, headers);
+    this.#forwarded.response.writeHead(this.#status, sent);
+    this.#forwarded.observer?.opened(this.#status, sent, false);
     for (const chunk of this.#held.splice(0)) this.#send(chunk);
     if (this.#hasEnded) this.#finish();
     else if (wasPaused && !this.#forwarded.response.writableNeedDrain) this.#resume();
@@ -198,6 +203,7 @@ class Passage implements Receiver {
 
   /** The bytes that complete the body are the end of the response: they are held back until that is recorded. */
   #send(chunk: Uint8Array): void {
+    this.#forwarded.observer?.sent(chunk);
     this.#left -= chunk.length;
     if (this.#left <= 0) this.#held.push(chunk);
     else if (!this.#forwarded.response.write(chunk)) this.#wait();
@@ -246,14 +252,15 @@ class Passage implements Receiver {
    * no secret.
    */
   #refuse(text: string): void {
-    const { route, response } = this.#forwarded;
+    const { route, response, observer } = this.#forwarded;
     const { limits, redactUpstream } = this.#services;
     const wire: WireReply = { status: this.#status, headers: this.#headers, body: parseJson(text) ?? text };
     const exchange = createExchange(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
     const converted = exchange.error(wire);
     const reply = { ...converted, headers: { ...wire.headers, ...converted.headers } };
     const result: End = { status: reply.status, ending: 'upstream_error', error: exchange.readError(wire) };
-    this.#conclude(result, () => sendReply(response, reply, this.#progress, { stallMs: limits.stallMs, redact: redactUpstream }));
+    const options = { stallMs: limits.stallMs, redact: redactUpstream, observer };
+    this.#conclude(result, () => sendReply(response, reply, this.#progress, options));
   }
 
   #wait(): void {
@@ -281,12 +288,12 @@ class Passage implements Receiver {
   /** A truncated body must look truncated to the client. */
   #breakOff(error: CanonicalError): void {
     this.#line?.hangUp();
-    const { response, route } = this.#forwarded;
+    const { response, route, observer } = this.#forwarded;
     const reply = encodeError(error, { to: route.client });
     const status = response.headersSent ? response.statusCode : reply.status;
     this.#conclude({ status, ending: findEnding(error), error }, () => {
       if (response.headersSent) response.destroy();
-      else sendReply(response, reply, this.#progress, buildSendOptions(this.#services));
+      else sendReply(response, reply, this.#progress, { ...buildSendOptions(this.#services), observer });
     });
   }
 

@@ -5,7 +5,7 @@ import { nameProvider } from '@sluice/core/engine';
 import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
 import { type WholeReply, withoutBom } from '../upstream/body.ts';
 import { withRetrySeconds } from '../upstream/retry.ts';
-import { findExcess } from './limits.ts';
+import { findExcess, type ResponseLimits } from './limits.ts';
 import {
   type Attempt,
   createInvalidResponseError,
@@ -16,8 +16,14 @@ import {
   toUpstreamError,
 } from './types.ts';
 
+/** What reading a response needs of its attempt. */
+export type ReplyContext = Pick<Attempt, 'exchange' | 'onStrange'> & {
+  candidate: Pick<Attempt['candidate'], 'provider'>;
+  limits: ResponseLimits;
+};
+
 /** Reads a whole response, or a stream that was sent in its place. */
-export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
+export function readResponse(reply: WholeReply, attempt: ReplyContext): Outcome {
   const name = formatProvider(attempt.candidate);
   const wrong = findRedirectError(name, reply.status);
   if (wrong) return { is: 'failed', error: wrong };
@@ -35,10 +41,10 @@ export function readResponse(reply: WholeReply, attempt: Attempt): Outcome {
   }
 }
 
-const convertStreamed = ({ status, headers, body }: WholeReply, { exchange }: Attempt): Reply =>
+const convertStreamed = ({ status, headers, body }: WholeReply, { exchange }: ReplyContext): Reply =>
   exchange.responseFromStream(status, headers, body);
 
-function convertWhole(received: WholeReply, { exchange, candidate, onStrange }: Attempt): Reply {
+function convertWhole(received: WholeReply, { exchange, candidate, onStrange }: ReplyContext): Reply {
   const { status, headers } = received;
   const body = withoutBom(received.body);
   const parsed = parse(body);
@@ -68,7 +74,7 @@ const HEAD_BYTES = 1024;
 const OPEN_BRACE = 0x7b;
 
 /** Reads a response with an error status: what it means, and what the client receives. */
-export function readRefusal(reply: WholeReply, { exchange, onStrange }: Attempt): Outcome {
+export function readRefusal(reply: WholeReply, { exchange, onStrange }: ReplyContext): Outcome {
   const { status } = reply;
   const body = withoutBom(reply.body);
   const headers = withRetrySeconds(reply.headers, Date.now());
@@ -99,13 +105,17 @@ const readHead = (body: Buffer): string => body.toString('utf8', 0, SHOWN_BYTES)
 const SHOWN_BYTES = 4096;
 
 /** An error that the decoder found in a stream, as the client receives it. */
-export const explainStreamError = (error: CanonicalError, headers: Record<string, string>, attempt: Attempt): CanonicalError =>
+export const explainStreamError = (
+  error: CanonicalError,
+  headers: Record<string, string>,
+  attempt: ReplyContext,
+): CanonicalError =>
   error.details?.['code'] === 'not_a_stream'
     ? createInvalidResponseError(formatProvider(attempt.candidate), headers)
     : blameUpstream(error, attempt);
 
 /** Marks an error as the upstream's and names its provider. */
-const blameUpstream = (error: CanonicalError, { candidate }: Attempt): CanonicalError =>
+const blameUpstream = (error: CanonicalError, { candidate }: ReplyContext): CanonicalError =>
   nameProvider(toUpstreamError(error, formatProvider(candidate)), candidate.provider.id);
 
 /** Redacts upstream errors, which may quote the key that was sent. */

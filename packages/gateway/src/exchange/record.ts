@@ -36,6 +36,11 @@ export class ExchangeRecord {
     this.#startedAt = keeping?.clock.now() ?? 0;
   }
 
+  /** The id of the exchange in the ledger; empty when it is not recorded. */
+  get id(): string {
+    return this.#admission.id;
+  }
+
   /** What is known of the current attempt; undefined before the first. */
   get attempt(): AttemptRecord | undefined {
     return this.#attempt;

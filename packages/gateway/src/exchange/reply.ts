@@ -3,11 +3,14 @@
 import type { ServerResponse } from 'node:http';
 import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
 import { type Cost, formatDollars } from '../prices/cost.ts';
+import type { ExchangeObserver } from './observer.ts';
 import type { Reply, Services } from './types.ts';
 
 /** Sends a whole response. */
-export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, { stallMs, redact }: SendOptions): void {
-  const { data, encoding } = writeHead(response, reply, progress, redact);
+export function sendReply(response: ServerResponse, reply: Reply, progress: Progress, options: SendOptions): void {
+  const { stallMs, redact, observer } = options;
+  const { data, encoding } = writeHead(response, reply, progress, redact, observer);
+  observer?.sent(data, encoding);
   response.end(data, encoding);
   if (response.writableLength > 0) response.setTimeout(stallMs);
 }
@@ -18,6 +21,7 @@ export interface SendOptions {
   stallMs: number;
   /** Removes secrets from upstream text. */
   redact: (text: string) => string;
+  observer?: ExchangeObserver | undefined;
 }
 
 /** What is known of an exchange so far. */
@@ -45,13 +49,21 @@ export const chooseRedact = (error: CanonicalError | undefined, { redact, redact
 /**
  * Writes the head of a whole response and returns its body. Errors are redacted, because they may quote an upstream.
  */
-export function writeHead(response: ServerResponse, reply: Reply, progress: Progress, redact: (text: string) => string): Written {
+export function writeHead(
+  response: ServerResponse,
+  reply: Reply,
+  progress: Progress,
+  redact: (text: string) => string,
+  observer?: ExchangeObserver,
+): Written {
   const { status, headers, bytes } = reply;
   const isError = status >= 400;
   const text = isError ? redact(writeText(reply.body)) : bytes ? undefined : writeText(reply.body);
   const length = text === undefined ? (bytes?.length ?? 0) : Buffer.byteLength(text);
   const own: Record<string, string> = { 'content-type': 'application/json', 'content-length': String(length) };
-  response.writeHead(status, buildExchangeHeaders(progress, addUpstreamHeaders(own, headers, redact)));
+  const sent = buildExchangeHeaders(progress, addUpstreamHeaders(own, headers, redact));
+  response.writeHead(status, sent);
+  observer?.opened(status, sent, false);
   return text === undefined ? toWritten(bytes ?? NO_BYTES) : { data: text, encoding: 'utf8' };
 }
 

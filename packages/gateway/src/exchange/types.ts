@@ -31,6 +31,7 @@ import type { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Gatekeeper, MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
+import type { ExchangeObservers } from './observer.ts';
 import type { ExchangeRecord, RecordKeeping } from './record.ts';
 
 /** What every exchange needs. */
@@ -54,6 +55,8 @@ export interface Services {
   readonly modelLists: ModelLists;
   /** How exchanges are recorded; undefined when they are not. */
   readonly keeping: RecordKeeping | undefined;
+  /** Captures exchanges; undefined when none is captured. */
+  readonly observers: ExchangeObservers | undefined;
   /** Removes secrets and private hosts from text for clients. */
   readonly redact: (text: string) => string;
   /** The same for upstream text: also removes private addresses and internal host names. */

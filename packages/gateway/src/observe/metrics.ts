@@ -8,6 +8,7 @@ export class Metrics {
   readonly shed: Counter;
   readonly droppedConnections: Counter;
   readonly lateRecords: Counter;
+  readonly failedCaptures: Counter;
   readonly #families: Families;
   readonly #upstreamErrors: Counter;
   readonly #upstreamUp: Gauge;
@@ -45,6 +46,11 @@ export class Metrics {
     this.lateRecords = new Counter({
       name: 'sluice_ledger_late_total',
       help: 'Responses that were sent before their usage was recorded, because the store was slow or failing.',
+      registers,
+    });
+    this.failedCaptures = new Counter({
+      name: 'sluice_capture_failed_total',
+      help: 'Exchanges that should have been captured and were not, because writing failed or was too slow.',
       registers,
     });
     this.#families = {

@@ -6,6 +6,7 @@ import { encodeError, type Route, readRequestTarget } from '@sluice/core/engine'
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
+import type { ExchangeObserver, ObservedRequest } from '../exchange/observer.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
@@ -37,6 +38,7 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   await connection.closed();
   streams.leave(connection);
   if (record) settleRecord(record, incoming, result);
+  incoming.observer?.ended(result);
   report(incoming, result, (services.now() - started) / 1000, services);
 }
 
@@ -50,6 +52,8 @@ export interface Incoming {
   route: Route;
   /** The configuration at the start of the request; a reload does not change it. */
   directory: Directory;
+  /** Set when the request has been read and the exchange is captured. */
+  observer?: ExchangeObserver | undefined;
 }
 
 /** Routes whose exchanges are recorded: those that can reach an upstream on behalf of a client. */
@@ -168,7 +172,25 @@ async function readModelRequest(
     is_stream: target.isStream,
     session_id: findSession(headers, body) ?? null,
   });
-  return { kind, id, client: route.client, wire, target, connection, record, directory, receivedAt: services.now() };
+  const { observer } = observe(incoming, record, { ...target, body: text }, services);
+  return { kind, id, client: route.client, wire, target, connection, record, observer, directory, receivedAt: services.now() };
+}
+
+/** Begins to capture the exchange, if it is to be captured. */
+function observe(
+  incoming: Incoming,
+  { id }: ExchangeRecord,
+  read: Pick<ObservedRequest, 'model' | 'isStream' | 'body'>,
+  { observers }: Services,
+): Incoming {
+  if (!observers) return incoming;
+  const { id: requestId, request, route, headers, directory } = incoming;
+  const { type: endpoint, client, path } = route;
+  const isOpen = directory.gatekeeper.isOpen;
+  const { model, isStream, body } = read;
+  const method = request.method ?? 'POST';
+  incoming.observer = observers.begin({ id, requestId, endpoint, client, model, isStream, method, path, headers, body, isOpen });
+  return incoming;
 }
 
 /** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
@@ -180,6 +202,7 @@ async function pass(incoming: Incoming, record: ExchangeRecord, services: Servic
   const destination = findDestination(passed, { bytes, type: headers['content-type'] ?? '' });
   checkLedger(services);
   record.open({ ...describeRequest(incoming), model_requested: destination.model ?? null });
+  observe(incoming, record, { model: destination.model, isStream: false, body: bytes }, services);
   return passBytes({ ...incoming, record }, destination, services);
 }
 
@@ -191,14 +214,14 @@ function sendJson({ response, id }: Incoming, body: unknown, { limits, redact }:
 
 /** Sends an error that the gateway itself found. */
 function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Services): Result {
-  const { id, request, response, connection, route } = incoming;
+  const { id, request, response, connection, route, observer } = incoming;
   const progress: Progress = { id, attempts: 0, notes: [] };
   if (connection.isGone) return { ...progress, status: 499, ending: 'client_aborted' };
   const error = cause instanceof CodecError ? cause.error : INTERNAL;
   if (error === INTERNAL) log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
   const reply = encodeError(error, { to: route.client });
   if (response.headersSent) response.destroy();
-  else if (request.complete) sendReply(response, reply, progress, { stallMs: limits.stallMs, redact });
+  else if (request.complete) sendReply(response, reply, progress, { stallMs: limits.stallMs, redact, observer });
   else {
     response.setHeader('connection', 'close');
     endBeforeRequest(response, writeHead(response, reply, progress, redact), connection.clock);

@@ -1,8 +1,12 @@
 /** Opens the store of a gateway by its configuration, and keeps the records of exchanges in it. */
 
+import { join } from 'node:path';
+import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import type { GatewayState } from '../config/resolve.ts';
+import type { SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
+import type { Services } from '../exchange/types.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -45,6 +49,31 @@ function findDefaultFolder(env: DataOptions['env']): string {
   const home = env['HOME'] || env['USERPROFILE'] || '';
   return home === '' && !env['XDG_DATA_HOME'] ? MEMORY : defaultDataFolder(env, process.platform, home);
 }
+
+/** Opens the captures of a gateway: in memory, and beside the store for exchanges that the configuration names. */
+export async function openCaptures(state: GatewayState, { store, secrets, services }: CaptureParts): Promise<Captures> {
+  const { limits, clock, log, metrics } = services;
+  const { models, providers, keys } = state.capture;
+  const folder = store.folder === null ? null : join(store.folder, CAPTURES_FOLDER);
+  if (folder === null && models.length + providers.length + keys.length > 0)
+    log.warn('there is no data folder, so captures are kept in memory until the gateway stops');
+  let isLogged = false;
+  const onFailure = (reason: string): void => {
+    metrics.failedCaptures.inc();
+    if (!isLogged) log.error({ reason }, 'an exchange could not be captured; further failures are only counted');
+    isLogged = true;
+  };
+  return Captures.open({ options: state.capture, folder, secrets, limits, clock, onFailure });
+}
+
+interface CaptureParts {
+  store: Store;
+  secrets: SecretRegistry;
+  services: Pick<Services, 'limits' | 'clock' | 'log' | 'metrics'>;
+}
+
+/** The folder for captures, in the data folder. */
+const CAPTURES_FOLDER = 'captures';
 
 /** Keeps everything in memory. */
 const MEMORY = 'memory';

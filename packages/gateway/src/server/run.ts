@@ -1,5 +1,6 @@
 /** Starts a gateway: configuration, services and server. */
 
+import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { Durability, Limits, LogLevel } from '../config/options.ts';
@@ -20,7 +21,7 @@ import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
-import { createKeeping, openRecords } from './records.ts';
+import { createKeeping, openCaptures, openRecords } from './records.ts';
 import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
@@ -43,9 +44,11 @@ export async function run({
   const log = createLog(level ?? first.log.level, redact, undefined, formatLog);
   const demo = new DemoTransport();
   let directory = createDirectory(first, demo);
+  let captures: Captures | undefined;
   live?.onState(
     (state, restart) => {
       directory = createDirectory(state, demo);
+      captures?.configure(state.capture, state.keys.length > 0);
       log.info('configuration reloaded');
       for (const { message } of state.warnings) log.warn({ reason: message }, 'configuration warning');
       if (restart.length > 0) log.warn({ sections: restart }, 'changes in these sections take effect after a restart');
@@ -59,10 +62,12 @@ export async function run({
   });
   const { durability } = first;
   const services = createServices({ limits: first.limits, log, redact, directory: () => directory, store, durability });
-  const gateway = new Gateway(services);
+  captures = await openCaptures(first, { store, secrets, services });
+  const gateway = new Gateway({ ...services, observers: captures });
   const close = async (deadlineMs: number): Promise<void> => {
     live?.config.close();
     await gateway.close(deadlineMs);
+    await captures?.close();
     const lost = await store.close();
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
   };
@@ -75,7 +80,16 @@ export async function run({
     const reload = async (): Promise<void> => {
       await live?.config.reload().catch((error: unknown) => log.error({ error: String(error) }, 'reload failed'));
     };
-    return { url, state: first, file, log, store, reload, close: (deadlineMs = first.limits.drainMs) => close(deadlineMs) };
+    return {
+      url,
+      state: first,
+      file,
+      log,
+      store,
+      captures,
+      reload,
+      close: (deadlineMs = first.limits.drainMs) => close(deadlineMs),
+    };
   } catch (error) {
     // Close everything that would keep the process alive.
     await close(0);
@@ -116,6 +130,8 @@ export interface Running {
   log: Logger;
   /** Where exchanges are recorded. */
   store: Store;
+  /** Exchanges that are kept with their bodies. */
+  captures: Captures;
   /** Reads the configuration again. Never rejects. */
   reload(): Promise<void>;
   /** Waits for running requests, at most for as long as the configuration says. */
@@ -177,6 +193,7 @@ export function createServices(options: ServiceOptions): Services {
     refusals: new LearnedRefusals(),
     metrics,
     keeping: store && createKeeping(store, { durability, clock, log, metrics }),
+    observers: undefined,
     modelLists: new ModelLists({
       dialer,
       clock,

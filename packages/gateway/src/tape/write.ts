@@ -25,11 +25,8 @@ export class TapeWriter {
   async save(draft: Draft): Promise<string> {
     const name = `${String(++this.#last).padStart(4, '0')}-${buildSlug(draft)}`;
     const part = join(this.#folder, `.${name}.part`);
-    const { facts, files } = buildFiles(draft);
     try {
-      await mkdir(part, { mode: FOLDER_MODE });
-      for (const [file, bytes] of files) await writeFile(join(part, file), bytes, { mode: FILE_MODE });
-      await writeFile(join(part, FACTS_FILE), writeFacts(facts), { mode: FILE_MODE });
+      await writeExchange(part, draft);
       await rename(part, join(this.#folder, name));
     } catch (error) {
       await rm(part, { recursive: true, force: true });
@@ -39,6 +36,15 @@ export class TapeWriter {
   }
 }
 
+/** Writes an exchange to a new folder that only the owner can read. Resolves with the size of every file. */
+export async function writeExchange(folder: string, draft: Draft): Promise<Record<string, number>> {
+  const { facts, files } = buildFiles(draft);
+  const all = [...files, [FACTS_FILE, Buffer.from(writeFacts(facts))] as const];
+  await mkdir(folder, { mode: FOLDER_MODE });
+  for (const [file, bytes] of all) await writeFile(join(folder, file), bytes, { mode: FILE_MODE });
+  return Object.fromEntries(all.map(([file, { length }]) => [file, length]));
+}
+
 /** An exchange to write, with bodies in place of file names. */
 export interface Draft extends Omit<Facts, 'tape' | 'request' | 'response'> {
   request: Omit<Facts['request'], 'body'> & { body: Uint8Array };
@@ -46,9 +52,10 @@ export interface Draft extends Omit<Facts, 'tape' | 'request' | 'response'> {
 }
 
 /** Prompts are private: for the owner only. */
-const FOLDER_MODE = 0o700;
+export const FOLDER_MODE = 0o700;
 
-const FILE_MODE = 0o600;
+/** The same for files. */
+export const FILE_MODE = 0o600;
 
 function buildFiles({ request, response, ...rest }: Draft): {
   facts: Omit<Facts, 'tape'>;

@@ -7,6 +7,7 @@ export {
   joinPaths,
   type Read,
   type RecordedResponse,
+  readFacts,
   TapeError,
   writeFacts,
 } from './format.ts';

@@ -1,0 +1,221 @@
+/** Captures of exchanges: which are kept, where, and how they are read again. */
+
+import type { CaptureOptions, Limits } from '../config/options.ts';
+import type { SecretRegistry } from '../config/secrets.ts';
+import type { ResponseLimits } from '../exchange/limits.ts';
+import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
+import type { Clock, Timer } from '../http/clock.ts';
+import { Allowance, BytePool } from './byte-log.ts';
+import { type Capture, type CaptureSummary, measure, summarize } from './capture.ts';
+import { cleanRecording } from './clean.ts';
+import { writeTape } from './files.ts';
+import { CaptureFolder } from './folder.ts';
+import { Recording } from './recording.ts';
+import { RING_LIMITS, Ring } from './ring.ts';
+
+/** What captures need of the gateway. */
+export interface CapturesOptions {
+  options: CaptureOptions;
+  /** Where captures are stored; null where only memory is used. */
+  folder: string | null;
+  secrets: SecretRegistry;
+  limits: Limits;
+  clock: Clock;
+  /** Milliseconds since 1970; for tests. */
+  wallClock?: () => number;
+  /** An exchange that should have been captured was not. Called for each. */
+  onFailure: (reason: string) => void;
+}
+
+/** The captures of a gateway. */
+export class Captures implements ExchangeObservers {
+  readonly #settings: CapturesOptions;
+  readonly #wallClock: () => number;
+  readonly #limits: ResponseLimits;
+  readonly #ring = new Ring();
+  readonly #pool = new BytePool(MAX_RUNNING_BYTES);
+  readonly #sweep: Timer | undefined;
+  #options: CaptureOptions;
+  #folder: CaptureFolder | undefined;
+  /** Captures that wait to be written. */
+  #waitingBytes = 0;
+  #work: Promise<void> = Promise.resolve();
+
+  private constructor(settings: CapturesOptions) {
+    this.#settings = settings;
+    this.#options = settings.options;
+    this.#wallClock = settings.wallClock ?? Date.now;
+    this.#limits = pickLimits(settings.limits);
+    this.#sweep = settings.folder === null ? undefined : settings.clock.setRepeating(() => this.#enqueueSweep(), SWEEP_MS);
+    this.#sweep?.unref();
+  }
+
+  /** Opens the captures of earlier runs. A folder that cannot be used is reported, and nothing is stored. */
+  static async open(settings: CapturesOptions): Promise<Captures> {
+    const captures = new Captures(settings);
+    const { folder, onFailure } = settings;
+    if (folder === null) return captures;
+    try {
+      captures.#folder = await CaptureFolder.open(folder, captures.#wallClock);
+      captures.#enqueueSweep();
+    } catch (error) {
+      onFailure(String(error));
+    }
+    return captures;
+  }
+
+  /** Applies changed options. With client keys, the captures in memory are dropped. */
+  configure(options: CaptureOptions, hasKeys: boolean): void {
+    this.#options = options;
+    if (hasKeys || !options.ring) this.#ring.clear();
+    this.#enqueueSweep();
+  }
+
+  begin(request: ObservedRequest): ExchangeObserver | undefined {
+    const { providers } = this.#options;
+    // Which provider responds is not known yet.
+    if (!this.#usesRing(request) && providers.length === 0 && !this.#isChosen(request)) return undefined;
+    const limit = Math.min(this.#options.exchangeBytes, RING_LIMITS.bytes);
+    return new Recording(request, {
+      allowance: new Allowance(this.#pool, limit),
+      now: this.#settings.clock.now,
+      wallClock: this.#wallClock,
+      onEnd: (recording) => this.#finish(recording),
+    });
+  }
+
+  /** One capture, by the id of the exchange, or of a request that is still in memory. */
+  async get(id: string): Promise<Capture | undefined> {
+    return this.#ring.get(id) ?? this.#folder?.get(id);
+  }
+
+  /** The newest captures, newest first. */
+  async list(limit = 100): Promise<CaptureSummary[]> {
+    const kept = this.#ring.list().slice(0, limit);
+    const known = new Set(kept.map(({ id }) => id));
+    const stored: CaptureSummary[] = [];
+    for (const id of this.#folder?.listIds().slice(0, limit) ?? []) {
+      const capture = known.has(id) ? undefined : await this.#folder?.get(id);
+      if (capture) stored.push(summarize(capture, 'folder'));
+    }
+    const all = [...kept.map((capture) => summarize(capture, 'memory')), ...stored];
+    return all.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
+  }
+
+  /** Writes a tape to a new folder: what the client sent and received, or an attempt by its number. False if unknown. */
+  async exportTape(id: string, folder: string, attempt?: number): Promise<boolean> {
+    const capture = await this.get(id);
+    if (capture) await writeTape(folder, capture, attempt);
+    return capture !== undefined;
+  }
+
+  /** What is kept at the moment. */
+  status(): { memoryBytes: number; folderBytes: number; stored: number } {
+    return { memoryBytes: this.#ring.bytes, folderBytes: this.#folder?.bytes ?? 0, stored: this.#folder?.count ?? 0 };
+  }
+
+  /** Waits until finished exchanges are stored. */
+  async settled(): Promise<void> {
+    for (let work: Promise<void> | undefined; work !== this.#work; ) {
+      work = this.#work;
+      await work;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#sweep?.close();
+    await this.settled();
+  }
+
+  #usesRing({ isOpen }: ObservedRequest): boolean {
+    return isOpen && this.#options.ring;
+  }
+
+  /** Whether the options name the model or the key of a request. */
+  #isChosen({ model, key }: ObservedRequest): boolean {
+    const { models, keys } = this.#options;
+    return matchesAny(models, model) || matchesAny(keys, key);
+  }
+
+  /** Whether an exchange is stored, by its request and its attempts. */
+  #isStored({ request, attempts }: Recording): boolean {
+    const { models, providers } = this.#options;
+    const isNamed = attempts.some(
+      ({ provider, options }) =>
+        matchesAny(providers, provider.id) ||
+        (options?.model !== undefined && matchesAny(models, `${provider.id}/${options.model}`)),
+    );
+    return isNamed || this.#isChosen(request);
+  }
+
+  /** After the response: removing secrets takes 4 ms per MB, so that each capture gets a turn of the event loop. */
+  #finish(recording: Recording): void {
+    const isStored = this.#isStored(recording);
+    const isRinged = this.#usesRing(recording.request) || (isStored && !this.#folder);
+    if (!isStored && !isRinged) {
+      recording.allowance.release();
+      return;
+    }
+    this.#enqueue(async () => {
+      await nextTurn();
+      try {
+        const capture = cleanRecording(recording, this.#settings.secrets, this.#limits);
+        // The options may have changed since.
+        if (isRinged && (this.#options.ring || isStored)) this.#ring.add(capture);
+        if (isStored && this.#folder) this.#store(capture, this.#folder);
+      } finally {
+        recording.allowance.release();
+      }
+    });
+  }
+
+  #store(capture: Capture, folder: CaptureFolder): void {
+    const bytes = measure(capture);
+    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+      this.#settings.onFailure('captures arrive faster than they can be written');
+      return;
+    }
+    this.#waitingBytes += bytes;
+    this.#enqueue(() => folder.save(capture, this.#options).finally(() => (this.#waitingBytes -= bytes)));
+  }
+
+  #enqueueSweep(): void {
+    const folder = this.#folder;
+    if (folder) this.#enqueue(() => folder.sweep(this.#options));
+  }
+
+  /** One task at a time, in order. A task that fails is reported and does not stop the next. */
+  #enqueue(task: () => Promise<void>): void {
+    this.#work = this.#work.then(task).catch((error: unknown) => this.#settings.onFailure(String(error)));
+  }
+}
+
+/** What all running exchanges may hold together; recordings above it are truncated. */
+const MAX_RUNNING_BYTES = 64_000_000;
+
+/** What may wait to be written; captures above it are dropped. */
+const MAX_WAITING_BYTES = 32_000_000;
+
+const SWEEP_MS = 600_000;
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const pickLimits = ({ choices, toolCalls, contentBlocks, argumentBytes, argumentDepth }: Limits): ResponseLimits => ({
+  choices,
+  toolCalls,
+  contentBlocks,
+  argumentBytes,
+  argumentDepth,
+});
+
+/** Whether a name matches one of these names, each with at most one `*`. */
+export function matchesAny(patterns: readonly string[], name: string | undefined): boolean {
+  return name !== undefined && patterns.some((pattern) => matches(pattern, name));
+}
+
+function matches(pattern: string, name: string): boolean {
+  const star = pattern.indexOf('*');
+  if (star < 0) return pattern === name;
+  const [head, tail] = [pattern.slice(0, star), pattern.slice(star + 1)];
+  return name.length >= head.length + tail.length && name.startsWith(head) && name.endsWith(tail);
+}
