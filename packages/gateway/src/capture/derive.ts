@@ -36,9 +36,9 @@ export function deriveClientBytes(capture: Capture): Derivation {
 
 function compare(bytes: Uint8Array, recorded: Uint8Array, mayBeCut: boolean): Derivation {
   const shared = Math.min(bytes.length, recorded.length);
-  const isPrefix = bytes.length !== recorded.length;
   for (let at = 0; at < shared; at++) if (bytes[at] !== recorded[at]) return { is: 'different', bytes, recorded, at };
-  return isPrefix && !mayBeCut ? { is: 'different', bytes, recorded, at: shared } : { is: 'equal', bytes, isPrefix };
+  if (!mayBeCut && bytes.length !== recorded.length) return { is: 'different', bytes, recorded, at: shared };
+  return { is: 'equal', bytes, isPrefix: mayBeCut };
 }
 
 /** The body without heartbeats. */

@@ -85,11 +85,7 @@ const SCRIPTS: Readonly<Record<string, (pair: Pair) => Script>> = {
     { send: chunk(errorFrames(upstream, failed)) },
     { send: LAST_CHUNK },
   ],
-  'an error after content': (pair) => [
-    ...begun(pair),
-    { send: chunk(errorFrames(pair.upstream, failed)) },
-    { send: LAST_CHUNK },
-  ],
+  'an error after content': (pair) => [...begun(pair), { send: chunk(errorFrames(pair.upstream, failed)) }, { send: LAST_CHUNK }],
   'a cut stream': (pair) => [...begun(pair), { send: LAST_CHUNK }],
   'a reset': (pair) => [...begun(pair), { reset: true }],
   silence: () => [{ hang: true }],

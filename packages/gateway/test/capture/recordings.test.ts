@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ProtocolId } from '@sluice/core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Recording, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { deriveClientBytes } from '../../src/capture/derive.ts';
 import { Faultd } from '../gateway/faultd.ts';
@@ -49,23 +49,29 @@ describe.skipIf(!SHARED)('recorded responses', () => {
     await faultd.stop();
   });
 
-  test.each(CLIENTS)('of %s give every client the bytes that its capture derives', async (upstream) => {
-    const recordings = pick(readManifest().filter(({ protocol }) => protocol === upstream));
-    expect(recordings.length).toBeGreaterThan(5);
-    const wrong: string[] = [];
-    for (const recording of recordings)
-      for (const client of CLIENTS) {
-        const fault = await check(client, upstream, recording);
-        if (fault !== undefined) wrong.push(`${client} <- ${recording.file}: ${fault}`);
-      }
-    console.log(`${recordings.length * CLIENTS.length} exchanges with ${upstream} derived`);
-    expect(wrong).toEqual([]);
-  }, 1_800_000);
+  test.each(CLIENTS)(
+    'of %s give every client the bytes that its capture derives',
+    async (upstream) => {
+      const recordings = pick(readManifest().filter(({ protocol }) => protocol === upstream));
+      expect(recordings.length).toBeGreaterThan(5);
+      const wrong: string[] = [];
+      for (const recording of recordings)
+        for (const client of CLIENTS) {
+          const fault = await check(client, upstream, recording);
+          if (fault !== undefined) wrong.push(`${client} <- ${recording.file}: ${fault}`);
+        }
+      console.log(`${recordings.length * CLIENTS.length} exchanges with ${upstream} derived`);
+      expect(wrong).toEqual([]);
+    },
+    1_800_000,
+  );
 
   async function check(client: ProtocolId, upstream: ProtocolId, recorded: Recorded): Promise<string | undefined> {
     const { status, stream, bytes } = recorded;
     faultd.play(
-      stream && status < 400 ? [{ send: streamHead() }, { send: chunk(bytes) }, { send: LAST_CHUNK }] : [{ send: whole(status, bytes) }],
+      stream && status < 400
+        ? [{ send: streamHead() }, { send: chunk(bytes) }, { send: LAST_CHUNK }]
+        : [{ send: whole(status, bytes) }],
     );
     const { headers, body } = await ask(gateway.url, { client, model: `mend-${upstream}/${recorded.model}`, stream });
     const id = headers['x-sluice-request-id'];
