@@ -57,9 +57,13 @@ export class Allowance {
  */
 export class ByteLog {
   readonly #allowance: Allowance;
-  #bytes = NOTHING;
+  /** Full segments: bytes are copied once more at the end, and not whenever the body has doubled. */
+  readonly #segments: Buffer[] = [];
+  #segment = NOTHING;
+  /** Bytes of the last segment. */
   #length = 0;
-  readonly #reads: Read[] = [];
+  /** Time and size of every part, one after the other: a list of pairs would be an object per part. */
+  readonly #reads: number[] = [];
   #isCut = false;
 
   constructor(allowance: Allowance) {
@@ -68,7 +72,7 @@ export class ByteLog {
 
   /** The number of parts. */
   get count(): number {
-    return this.#reads.length;
+    return this.#reads.length / 2;
   }
 
   /** Adds a part. After one that did not fit, nothing is added. */
@@ -79,24 +83,29 @@ export class ByteLog {
       this.#isCut = true;
       return;
     }
-    if (this.#length + length > this.#bytes.length) this.#grow(this.#length + length);
-    this.#bytes.set(part, this.#length);
+    if (this.#length + length > this.#segment.length) this.#extend(length);
+    this.#segment.set(part, this.#length);
     this.#length += length;
-    this.#reads.push([Math.round(atMs), length]);
+    this.#reads.push(Math.round(atMs), length);
   }
 
   /** The body and its parts. */
   take(): { body: Buffer; reads: Read[] } {
-    return { body: this.#bytes.subarray(0, this.#length), reads: this.#reads };
+    const reads: Read[] = [];
+    for (let i = 0; i < this.#reads.length; i += 2) reads.push([this.#reads[i] ?? 0, this.#reads[i + 1] ?? 0]);
+    return { body: Buffer.concat([...this.#segments, this.#segment.subarray(0, this.#length)]), reads };
   }
 
-  #grow(least: number): void {
-    const grown = Buffer.allocUnsafeSlow(Math.max(least, this.#bytes.length * 2, FIRST_BYTES));
-    this.#bytes.copy(grown, 0, 0, this.#length);
-    this.#bytes = grown;
+  #extend(least: number): void {
+    const size = Math.min(MAX_SEGMENT_BYTES, Math.max(MIN_SEGMENT_BYTES, this.#segment.length * 2));
+    this.#segments.push(this.#segment.subarray(0, this.#length));
+    this.#segment = Buffer.allocUnsafeSlow(Math.max(least, size));
+    this.#length = 0;
   }
 }
 
 const NOTHING = Buffer.alloc(0);
 
-const FIRST_BYTES = 2048;
+const MIN_SEGMENT_BYTES = 2048;
+
+const MAX_SEGMENT_BYTES = 65_536;

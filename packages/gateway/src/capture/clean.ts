@@ -134,17 +134,12 @@ class Cleaner {
     return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, this.#redact(value)]));
   }
 
-  /** Always a copy: the bytes may belong to a larger buffer. */
   #body(bytes: Uint8Array, withPatterns: boolean): Buffer {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
-    const known = Buffer.from(this.#secrets.redactKnown(text), 'latin1');
-    const clean = this.#scrubber.responseBody(known, withPatterns ? ERROR_STATUS : OK_STATUS);
-    this.hasRedacted ||= !clean.equals(bytes);
-    return clean;
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const text = view.toString('latin1');
+    const clean = this.#scrubber.bytes(this.#secrets.redactKnown(text), withPatterns);
+    if (clean === text) return view;
+    this.hasRedacted = true;
+    return Buffer.from(clean, 'latin1');
   }
 }
-
-/** Bodies with this status are searched for patterns. */
-const ERROR_STATUS = 400;
-
-const OK_STATUS = 200;

@@ -60,8 +60,12 @@ export class Scrubber {
    * searched for patterns as well. All other bytes stay unchanged, whatever their encoding.
    */
   responseBody(body: Buffer, status: number): Buffer {
-    if (status >= 400) return Buffer.from(this.#redact(body.toString('latin1')), 'latin1');
-    return Buffer.from(this.#secrets.redactKnown(body.toString('latin1')), 'latin1');
+    return Buffer.from(this.bytes(body.toString('latin1'), status >= 400), 'latin1');
+  }
+
+  /** Bytes as Latin-1 text: without known credentials, and without texts that look like some if `withPatterns`. */
+  bytes(text: string, withPatterns: boolean): string {
+    return withPatterns ? this.#redact(text) : this.#secrets.redactKnown(text);
   }
 
   #pickHeaders(headers: Headers, names: RegExp): Record<string, string> {
