@@ -141,13 +141,37 @@ async function readSide(folder: string): Promise<{ request: Capture['request']; 
   };
 }
 
-/** JSON with regular expressions, which profiles have. */
+/** JSON in snake_case, with regular expressions, which profiles have. */
 const stringify = (facts: CaptureFacts): string =>
-  `${JSON.stringify(facts, (_, value: unknown) => (value instanceof RegExp ? { [REGEX]: value.source } : value), 1)}\n`;
+  `${JSON.stringify(renameFacts(facts, toSnakeCase), (_, value: unknown) => (value instanceof RegExp ? { [REGEX]: value.source } : value), 1)}\n`;
 
 const parse = (text: string): CaptureFacts =>
-  JSON.parse(text, (_, value: unknown) =>
-    typeof value === 'object' && value !== null && REGEX in value ? new RegExp(String(value[REGEX])) : value,
+  renameFacts(
+    JSON.parse(text, (_, value: unknown) =>
+      typeof value === 'object' && value !== null && REGEX in value ? new RegExp(String(value[REGEX])) : value,
+    ),
+    toCamelCase,
   );
 
 const REGEX = '$regex';
+
+/** Renames the fields of our own objects. Profiles, errors and providers have the names of the core. */
+function renameFacts(facts: CaptureFacts, rename: (name: string) => string): CaptureFacts {
+  const renamed = renameFields(facts, rename);
+  return {
+    ...renamed,
+    limits: renameFields(renamed.limits, rename),
+    response: renamed.response && renameFields(renamed.response, rename),
+    attempts: renamed.attempts.map((one) => {
+      const attempt = renameFields(one, rename);
+      return { ...attempt, conversion: attempt.conversion && renameFields(attempt.conversion, rename) };
+    }),
+  };
+}
+
+const renameFields = <T extends object>(fields: T, rename: (name: string) => string): T =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [rename(name), value])) as T; // the other spelling of the same fields
+
+const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const toCamelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -144,10 +144,13 @@ describe('stored captures', () => {
   test('are tapes of the client, and of every attempt', async () => {
     const started = await start({ models: ['*'] });
     await exchange(started);
+    const [id = ''] = await readdir(folder);
+    const facts = JSON.parse(await readFile(join(folder, id, 'capture.json'), 'utf8'));
+    expect(facts).toMatchObject({ capture: 1, id, is_truncated: false, limits: { tool_calls: 128 } });
+    expect(facts.attempts[0]).toMatchObject({ start_ms: expect.any(Number), conversion: { pass_request: expect.any(String) } });
     const [client] = await readTape(folder);
     expect(client).toMatchObject({ protocol: 'anthropic-messages', isStream: true, ending: 'complete' });
-    const [name = ''] = await readdir(folder);
-    const [upstream] = await readTape(join(folder, name, 'upstream-1'));
+    const [upstream] = await readTape(join(folder, id, 'upstream-1'));
     expect(upstream).toMatchObject({ protocol: 'openai-chat', model: 'm', isStream: true, ending: 'complete' });
     expect(Buffer.from((await upstream?.response?.readBody()) ?? []).toString()).toBe(framesOf('openai-chat').join(''));
   });
