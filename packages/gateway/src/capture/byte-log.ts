@@ -79,11 +79,10 @@ export class ByteLog {
   push(part: Uint8Array, atMs: number): void {
     if (this.#isCut) return;
     const { length } = part;
-    if (!this.#allowance.take(length + BYTES_PER_READ)) {
+    if (!this.#allowance.take(length + BYTES_PER_READ) || !this.#makeRoom(length)) {
       this.#isCut = true;
       return;
     }
-    if (this.#length + length > this.#segment.length) this.#extend(length);
     this.#segment.set(part, this.#length);
     this.#length += length;
     this.#reads.push(Math.round(atMs), length);
@@ -96,11 +95,21 @@ export class ByteLog {
     return { body: Buffer.concat([...this.#segments, this.#segment.subarray(0, this.#length)]), reads };
   }
 
-  #extend(least: number): void {
+  /** False when there is no memory. */
+  #makeRoom(least: number): boolean {
+    if (this.#length + least <= this.#segment.length) return true;
     const size = Math.min(MAX_SEGMENT_BYTES, Math.max(MIN_SEGMENT_BYTES, this.#segment.length * 2));
-    this.#segments.push(this.#segment.subarray(0, this.#length));
-    this.#segment = Buffer.allocUnsafeSlow(Math.max(least, size));
-    this.#length = 0;
+    try {
+      const segment = Buffer.allocUnsafeSlow(Math.max(least, size));
+      this.#segments.push(this.#segment.subarray(0, this.#length));
+      this.#segment = segment;
+      this.#length = 0;
+      return true;
+    } catch {
+      // An exchange goes on without its capture.
+      this.#allowance.isExceeded = true;
+      return false;
+    }
   }
 }
 

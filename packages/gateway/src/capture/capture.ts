@@ -111,11 +111,17 @@ export interface CaptureSummary
 }
 
 /** What a list shows of a capture. */
-export const summarize = (capture: Omit<Capture, 'request' | 'limits'>, place: CaptureSummary['place']): CaptureSummary => {
+export const summarize = (capture: Summarized, place: CaptureSummary['place']): CaptureSummary => {
   const { id, requestId, at, endpoint, protocol, model, isStream, ending, isTruncated, isRedacted } = capture;
   const { response, attempts } = capture;
   const facts = { id, requestId, at, endpoint, protocol, model, isStream, ending, isTruncated, isRedacted };
   return { ...facts, status: response?.status ?? null, attempts: attempts.length, place };
+};
+
+/** What a summary is made of. */
+type Summarized = Omit<Capture, 'request' | 'limits' | 'response' | 'attempts'> & {
+  response: Pick<ClientResponse, 'status'> | null;
+  attempts: { length: number };
 };
 
 /** Bytes that a capture takes in memory, with its reads. */

@@ -36,6 +36,8 @@ export class Captures implements ExchangeObservers {
   readonly #pool = new BytePool(MAX_RUNNING_BYTES);
   readonly #sweep: Timer | undefined;
   #options: CaptureOptions;
+  /** Clients need keys since a reload. */
+  #hasKeys = false;
   #folder: CaptureFolder | undefined;
   /** Captures that wait to be written. */
   #waitingBytes = 0;
@@ -67,6 +69,7 @@ export class Captures implements ExchangeObservers {
   /** Applies changed options. With client keys, the captures in memory are dropped. */
   configure(options: CaptureOptions, hasKeys: boolean): void {
     this.#options = options;
+    this.#hasKeys = hasKeys;
     if (hasKeys || !options.ring) this.#ring.clear();
     this.#enqueueSweep();
   }
@@ -95,8 +98,8 @@ export class Captures implements ExchangeObservers {
     const known = new Set(kept.map(({ id }) => id));
     const stored: CaptureSummary[] = [];
     for (const id of this.#folder?.listIds().slice(0, limit) ?? []) {
-      const capture = known.has(id) ? undefined : await this.#folder?.get(id);
-      if (capture) stored.push(summarize(capture, 'folder'));
+      const summary = known.has(id) ? undefined : await this.#folder?.getSummary(id);
+      if (summary) stored.push(summary);
     }
     const all = [...kept.map((capture) => summarize(capture, 'memory')), ...stored];
     return all.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
@@ -128,7 +131,7 @@ export class Captures implements ExchangeObservers {
   }
 
   #usesRing({ isOpen }: ObservedRequest): boolean {
-    return isOpen && this.#options.ring;
+    return isOpen && this.#options.ring && !this.#hasKeys;
   }
 
   /** Whether the options name the model or the key of a request. */
@@ -151,8 +154,7 @@ export class Captures implements ExchangeObservers {
   /** After the response: removing secrets takes 4 ms per MB, so that each capture gets a turn of the event loop. */
   #finish(recording: Recording): void {
     const isStored = this.#isStored(recording);
-    const isRinged = this.#usesRing(recording.request) || (isStored && !this.#folder);
-    if (!isStored && !isRinged) {
+    if (!isStored && !this.#usesRing(recording.request)) {
       recording.allowance.release();
       return;
     }
@@ -160,8 +162,7 @@ export class Captures implements ExchangeObservers {
       await nextTurn();
       try {
         const capture = cleanRecording(recording, this.#settings.secrets, this.#limits);
-        // The options may have changed since.
-        if (isRinged && (this.#options.ring || isStored)) this.#ring.add(capture);
+        if (this.#usesRing(recording.request) || (isStored && !this.#folder)) this.#ring.add(capture);
         if (isStored && this.#folder) this.#store(capture, this.#folder);
       } finally {
         recording.allowance.release();

@@ -107,13 +107,18 @@ class Cleaner {
     return this.#scrubber.path(this.#redact(path));
   }
 
-  request({ method, path, headers, body }: Omit<CapturedRequest, 'body'> & { body: Uint8Array | undefined }): CapturedRequest {
+  request({
+    method,
+    path,
+    headers,
+    body,
+  }: Omit<CapturedRequest, 'body'> & { body: string | Uint8Array | undefined }): CapturedRequest {
     return {
       method,
       path: this.path(path),
       headers: this.#headers(this.#scrubber.requestHeaders(headers)),
       // Clients paste keys into prompts, so requests are searched for patterns as well.
-      body: this.#body(body ?? new Uint8Array(), true),
+      body: this.#body(typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array()), true),
     };
   }
 

@@ -7,7 +7,15 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FACTS_FILE, type Facts, readFacts, type Ending as TapeEnding } from '@sluice/lab/tape';
 import { type Draft, FILE_MODE, writeExchange } from '../tape/write.ts';
-import { CAPTURE_VERSION, type Capture, type CapturedAttempt, type CapturedResponse, type ClientResponse } from './capture.ts';
+import {
+  CAPTURE_VERSION,
+  type Capture,
+  type CapturedAttempt,
+  type CapturedResponse,
+  type CaptureSummary,
+  type ClientResponse,
+  summarize,
+} from './capture.ts';
 
 /** The name of the file with everything that a tape does not have. It is written last. */
 export const CAPTURE_FILE = 'capture.json';
@@ -23,7 +31,7 @@ export async function writeCapture(folder: string, capture: Capture): Promise<nu
   }
   const text = stringify({
     ...facts,
-    response: response && { isStream: response.isStream, fills: response.fills },
+    response: response && { status: response.status, isStream: response.isStream, fills: response.fills },
     attempts: attempts.map(({ request, response: _, ...attempt }) => ({ ...attempt, url: request.url })),
     sizes,
   });
@@ -89,7 +97,7 @@ const buildResponse = ({ status, headers, body, reads }: CapturedResponse, isRed
 export async function readCapture(folder: string): Promise<Capture | undefined> {
   try {
     const facts = await readCaptureFacts(folder);
-    if (!facts || !(await isWhole(folder, facts.sizes))) return undefined;
+    if (!facts) return undefined;
     const { sizes: _sizes, ...own } = facts;
     const { request, response } = await readSide(folder);
     const attempts = await Promise.all(
@@ -107,16 +115,22 @@ export async function readCapture(folder: string): Promise<Capture | undefined> 
 
 /** `capture.json`: a capture without the parts that its tapes have. */
 interface CaptureFacts extends Omit<Capture, 'request' | 'response' | 'attempts'> {
-  response: Pick<ClientResponse, 'isStream' | 'fills'> | null;
+  response: Pick<ClientResponse, 'status' | 'isStream' | 'fills'> | null;
   attempts: (Omit<CapturedAttempt, 'request' | 'response'> & { url: string })[];
   /** Bytes of every other file, by its path. */
   sizes: Record<string, number>;
 }
 
-/** Reads `capture.json`; undefined for another version. */
+/** Reads what a list shows of a capture; undefined as for `readCapture`. */
+export async function readSummary(folder: string): Promise<CaptureSummary | undefined> {
+  const facts = await readCaptureFacts(folder).catch(() => undefined);
+  return facts && summarize(facts, 'folder');
+}
+
+/** Reads `capture.json`; undefined for another version, and when another file is cut. */
 async function readCaptureFacts(folder: string): Promise<CaptureFacts | undefined> {
   const facts = parse(await readFile(join(folder, CAPTURE_FILE), 'utf8'));
-  return facts.capture === CAPTURE_VERSION ? facts : undefined;
+  return facts.capture === CAPTURE_VERSION && (await isWhole(folder, facts.sizes)) ? facts : undefined;
 }
 
 /** A crash may leave a file shorter than it was written. */

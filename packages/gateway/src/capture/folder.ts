@@ -3,8 +3,8 @@
 import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FOLDER_MODE } from '../tape/write.ts';
-import type { Capture } from './capture.ts';
-import { CAPTURE_FILE, readCapture, writeCapture } from './files.ts';
+import type { Capture, CaptureSummary } from './capture.ts';
+import { CAPTURE_FILE, readCapture, readSummary, writeCapture } from './files.ts';
 
 /** How much a folder keeps. */
 export interface FolderLimits {
@@ -63,11 +63,18 @@ export class CaptureFolder {
   /** Deletes what is too old or too much. */
   async sweep({ retentionMs, maxBytes }: FolderLimits): Promise<void> {
     const oldest = this.#wallClock() - retentionMs;
-    for (const [id, { at }] of this.#entries) if (at < oldest || this.#bytes > maxBytes) await this.#delete(id);
+    for (const [id, { at }] of this.#entries) {
+      if (at >= oldest && this.#bytes <= maxBytes) return;
+      await this.#delete(id);
+    }
   }
 
   async get(id: string): Promise<Capture | undefined> {
     return this.#entries.has(id) ? readCapture(join(this.#folder, id)) : undefined;
+  }
+
+  async getSummary(id: string): Promise<CaptureSummary | undefined> {
+    return this.#entries.has(id) ? readSummary(join(this.#folder, id)) : undefined;
   }
 
   /** The ids of captures, newest first. */

@@ -24,7 +24,7 @@ export class Recording implements ExchangeObserver {
   readonly at: number;
   readonly allowance: Allowance;
   /** Undefined when the body did not fit. */
-  readonly body: Uint8Array | undefined;
+  readonly body: Body | undefined;
   /** Attempts that were sent. */
   readonly attempts: AttemptRecording[] = [];
   readonly sentBytes: ByteLog;
@@ -84,12 +84,11 @@ export class Recording implements ExchangeObserver {
   }
 }
 
-/** The bytes of a body, if they fit. */
-function keepBody(body: string | Uint8Array | undefined, allowance: Allowance): Uint8Array | undefined {
-  const length = body === undefined ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-  if (!allowance.take(length)) return undefined;
-  return typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array());
-}
+/** A request body as the exchange has it: encoding it would delay the request. */
+type Body = string | Uint8Array;
+
+/** A body, if it fits. */
+const keepBody = (body: Body, allowance: Allowance): Body | undefined => (allowance.take(body.length) ? body : undefined);
 
 interface AttemptRecordingOptions extends Omit<RecordingOptions, 'onEnd'> {
   /** When the exchange began. */
@@ -106,7 +105,7 @@ export class AttemptRecording implements AttemptObserver {
   readonly received: ByteLog;
   call: Call | undefined;
   /** Undefined when the body did not fit. */
-  body: Uint8Array | undefined;
+  body: Body | undefined;
   /** Milliseconds between the client's request and this one. */
   startMs = 0;
   head: { status: number; headers: Record<string, string> } | undefined;
@@ -140,7 +139,7 @@ export class AttemptRecording implements AttemptObserver {
     this.#sentAt = now();
     this.startMs = this.#sentAt - startedAt;
     this.call = call;
-    this.body = keepBody(call.body, allowance);
+    this.body = keepBody(call.body ?? '', allowance);
     onSent(this);
     return transport.dial(call, {
       start: (status, headers) => {

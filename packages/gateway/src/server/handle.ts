@@ -37,8 +37,8 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   }
   await connection.closed();
   streams.leave(connection);
-  if (record) settleRecord(record, incoming, result);
   incoming.observer?.ended(result);
+  if (record) settleRecord(record, incoming, result);
   report(incoming, result, (services.now() - started) / 1000, services);
 }
 

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Capture } from '../../src/capture/capture.ts';
 import { deriveClientBytes } from '../../src/capture/derive.ts';
 import { cutAfter, errorFrames, errorOf, framesOf, wholeOf } from '../gateway/dialects.ts';
 import { Faultd, type Script } from '../gateway/faultd.ts';
 import { chunk, head, LAST_CHUNK, type Reply, streamHead, whole } from '../gateway/http.ts';
 import { KEY, modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf, waysOf } from '../gateway/pairs.ts';
-import { RawClient } from '../gateway/raw-client.ts';
+import { RawClient, requestText } from '../gateway/raw-client.ts';
 import { askText, eventually } from '../gateway/start.ts';
 import { TestClock } from '../gateway/test-clock.ts';
 import { type Capturing, startCapturing } from './start.ts';
@@ -134,6 +134,60 @@ test('the times that a conversion reads are in the capture', async () => {
   expect(attempt?.clock).toHaveLength(2);
   const withoutTimes = { ...capture, attempts: capture.attempts.map((one) => ({ ...one, clock: [] })) };
   expect(deriveClientBytes(withoutTimes)).toMatchObject({ is: 'different' });
+});
+
+describe('other endpoints', () => {
+  const EMBEDDINGS = {
+    object: 'list',
+    model: 'm',
+    data: [{ object: 'embedding', index: 0, embedding: [0.5] }],
+    usage: { prompt_tokens: 1, total_tokens: 1 },
+  };
+  const embed = (path: string, body: object): string => requestText('POST', path, {}, JSON.stringify(body));
+  const gemini = { content: { parts: [{ text: 'hi' }] } };
+  const openai = { model: 'pass-openai-chat/m', input: 'hi' };
+
+  test.each([
+    { name: 'a forwarded response', text: requestText('GET', '/v1/files', {}), send: whole(200, '{"data":[]}') },
+    {
+      name: 'forwarded bytes',
+      text: requestText('GET', '/v1/files/f/content', {}),
+      send: whole(200, Buffer.from([0, 255, 128, 10])),
+    },
+    {
+      name: 'a forwarded error',
+      text: requestText('GET', '/v1/files', {}),
+      send: whole(404, '{"error":{"message":"no","type":"x"}}'),
+    },
+    { name: 'embeddings', text: embed('/v1/embeddings', openai), send: whole(200, JSON.stringify(EMBEDDINGS)) },
+    {
+      name: 'embeddings of another protocol',
+      text: embed('/v1beta/models/mend-openai-chat%2Fm:embedContent', gemini),
+      send: whole(200, JSON.stringify(EMBEDDINGS)),
+    },
+    {
+      name: 'a failed embedding',
+      text: embed('/v1/embeddings', openai),
+      send: whole(400, '{"error":{"message":"no","type":"x"}}'),
+    },
+    { name: 'an unknown model', text: askText({ client: 'gemini', model: 'unknown', stream: true }), send: '' },
+  ])('$name', async ({ text, send }) => {
+    faultd.play([{ send }]);
+    const reply = await request(text);
+    const capture = await readCapture(reply);
+    expect(Buffer.from(capture.response?.body ?? []).equals(reply.body)).toBe(true);
+    expect(deriveClientBytes(capture)).toMatchObject({ is: 'equal', isPrefix: false });
+  });
+
+  test('an estimate of the gateway has no upstream', async () => {
+    const { path, body } = {
+      path: '/v1/messages/count_tokens',
+      body: { model: 'mend-openai-chat/m', messages: [{ role: 'user', content: 'hi' }] },
+    };
+    const capture = await readCapture(await request(requestText('POST', path, {}, JSON.stringify(body))));
+    expect(capture.attempts).toEqual([]);
+    expect(deriveClientBytes(capture)).toEqual({ is: 'unknown', reason: 'the gateway responded without an upstream' });
+  });
 });
 
 test('a second upstream', async () => {
