@@ -55,6 +55,28 @@ const TARGET_OPTIONS = {
   key: { type: 'string', value: 'K', summary: 'key for the gateway (by default SLUICE_KEY, or "any")' },
 } as const;
 
+/** Options of the commands that show usage: where to read it. */
+const SOURCE_OPTIONS = {
+  data: {
+    type: 'string',
+    value: 'DIR',
+    summary: 'read this data folder instead of asking a gateway',
+    values: 'folders',
+  },
+  url: { type: 'string', value: 'URL', summary: 'address of the gateway (http://127.0.0.1:4141)' },
+  key: { type: 'string', value: 'K', summary: 'key for the admin API (by default SLUICE_ADMIN_KEY)' },
+} as const;
+
+const SOURCE_ABOUT =
+  'Asks the gateway at the default address, or reads the data folder when none runs or its admin API cannot be used; stderr names the source. A gateway that is named with --url is never replaced by a folder.';
+
+const DATA_OPTION = {
+  type: 'string',
+  value: 'DIR',
+  summary: 'data folder; by default SLUICE_DATA, that of sluice.yaml in this folder, or else a folder of the user',
+  values: 'folders',
+} as const;
+
 /** How every command that reads streams names its inputs. */
 const INPUTS_ABOUT =
   'A FILE is a recorded response body (SSE, NDJSON, a JSON array or a whole JSON body), a folder, a tape of "sluice record", or "-" for standard input, which is also read when no FILE is given. Other files in a folder are skipped. One bad input does not stop the others.';
@@ -190,6 +212,80 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       { line: 'sluice prices claude-sonnet-4-5 --json', what: 'For a program' },
     ],
     load: () => import('./commands/prices.ts'),
+  }),
+  usage: defineCommand({
+    summary: 'Show tokens and costs by model, key, provider, tag or day',
+    usage: ['usage [--by GROUP] [--since T] [--until T] [--bucket B] [--json|--csv] [--data DIR | --url URL [--key K]]'],
+    about: `Sums completed requests: requests, errors, input, cached and output tokens, and cost. A cost without a known price is not counted as 0: "$1.23 + 4 unpriced". "~" marks sums with estimated or uncertain token counts. Hours and days are those of UTC; --since is rounded down to the hour, --until up. On a terminal, bars compare the rows. ${SOURCE_ABOUT}`,
+    options: {
+      by: {
+        type: 'string',
+        value: 'GROUP',
+        summary: 'model (default), key, provider, tag or day',
+        values: ['key', 'model', 'provider', 'tag', 'day'],
+      },
+      since: { type: 'string', value: 'T', summary: 'start: 24h, 7d (default), 2026-11-01 or 2026-11-01T08:00Z' },
+      until: { type: 'string', value: 'T', summary: 'end, in the same forms; by default now' },
+      bucket: { type: 'string', value: 'B', summary: 'also split by hour or day', values: ['hour', 'day'] },
+      json: JSON_OPTION,
+      csv: { type: 'boolean', summary: 'print CSV (RFC 4180) on stdout' },
+      ...SOURCE_OPTIONS,
+    },
+    words: 'nothing',
+    examples: [
+      { line: 'sluice usage', what: 'The last seven days by model' },
+      { line: 'sluice usage --by day --since 30d', what: 'A month, day by day' },
+      { line: 'sluice usage --by key --since 2026-11-01 --until 2026-12-01 --csv', what: 'A calendar month for a spreadsheet' },
+      { line: 'sluice usage --by tag --bucket hour --since 24h --json', what: 'For a program' },
+    ],
+    load: () => import('./commands/usage.ts'),
+  }),
+  log: defineCommand({
+    summary: 'List recorded exchanges, follow them, or show one with its attempts',
+    usage: [
+      'log [--follow] [--limit N] [--json] [--data DIR | --url URL [--key K]] [FILTER…]',
+      'log [--json] [--data DIR | --url URL [--key K]] ID',
+    ],
+    about: `Prints one line per exchange, newest first: id, time in UTC, status, protocols of client and upstream (C Chat, A Anthropic, R Responses, G Gemini), model, input and output tokens, cost, duration and ending. Filters are status:error, model:gpt*, provider:, key:, tag:, rule:, note:, cost:>0.01, ms:>2000, since:2h and more (docs/store.md lists them); a leading "-" negates a term and needs "--" before it. An unknown term is an error. With the ID of an exchange or a request, or its last part as it is listed, shows that exchange: attempts with their timing, tokens, notes, and broken rules. The exit code is 1 when no exchange has the ID. ${SOURCE_ABOUT}`,
+    options: {
+      follow: { type: 'boolean', short: 'f', summary: 'continue with exchanges as they end; the last ones come first' },
+      limit: { type: 'string', value: 'N', summary: 'exchanges to list (20; with --follow 10, at most 500)' },
+      json: JSON_OPTION,
+      ...SOURCE_OPTIONS,
+    },
+    words: 'nothing',
+    examples: [
+      { line: 'sluice log', what: 'The newest exchanges' },
+      { line: 'sluice log status:error since:1h', what: 'What failed in the last hour' },
+      { line: 'sluice log --follow "model:gpt*" "ms:>2000"', what: 'Slow ones as they end' },
+      { line: 'sluice log -- -tag:test provider:groq', what: 'Without a tag' },
+      { line: 'sluice log b2f5c01d9a37', what: 'One exchange in detail' },
+      { line: 'sluice log --json --limit 100000 | jq -r .cost_micros', what: 'For a program' },
+    ],
+    load: () => import('./commands/log.ts'),
+  }),
+  backup: defineCommand({
+    summary: 'Copy the usage data to a file, also while the gateway runs',
+    usage: ['backup FILE [--data DIR]'],
+    about:
+      'Copies the database of the data folder to FILE, which must not exist. The file appears when it is complete. The exit code is 1 when the copy fails, 2 when FILE exists or the folder has no data.',
+    options: { data: DATA_OPTION },
+    words: 'files',
+    examples: [
+      { line: 'sluice backup "usage-$(date +%F).db"', what: 'A copy of today' },
+      { line: 'sluice backup /backups/usage.db --data /var/lib/sluice', what: 'Of another folder' },
+    ],
+    load: () => import('./commands/backup.ts'),
+  }),
+  restore: defineCommand({
+    summary: 'Replace the usage data by a backup',
+    usage: ['restore FILE [--data DIR]'],
+    about:
+      'Checks FILE, a copy made by "sluice backup", and puts it in the place of the database of the data folder. The replaced database is kept beside it. The exit code is 1 when a gateway uses the folder or FILE is damaged, 2 when FILE cannot be read.',
+    options: { data: DATA_OPTION },
+    words: 'files',
+    examples: [{ line: 'sluice restore usage-2026-11-17.db', what: 'After the gateway was stopped' }],
+    load: () => import('./commands/restore.ts'),
   }),
   assemble: defineCommand({
     summary: 'Assemble a recorded stream into the complete message and list protocol violations',

@@ -14,6 +14,7 @@ export type {
   UsageQuery,
   UsageRow,
 } from './queries.ts';
+export { type Dimension, GRAIN_MS, type Grain, SUM_COLUMNS, type Sums } from './rollups.ts';
 export type {
   AttemptOpening,
   AttemptProgress,
@@ -27,8 +28,9 @@ export type {
   Settlement,
   TokenCounts,
 } from './rows.ts';
-export { restore } from './sqlite/backup.ts';
-export { defaultDataFolder } from './sqlite/folder.ts';
+export { classify, type Outcome, TOKEN_COLUMNS } from './rows.ts';
+export { backUp, restore } from './sqlite/backup.ts';
+export { defaultDataFolder, listFiles } from './sqlite/folder.ts';
 export type { Ledger, Store, StoreOptions, StoreReader, StoreStatus } from './store.ts';
 
 /**

@@ -6,6 +6,7 @@ import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo, Program } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
 import { type Client, chooseClient, chooseModel, chooseUrl, type Target } from '../clients.ts';
+import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
 import { startGateway } from '../serve.ts';
 
 interface Options {
@@ -43,9 +44,9 @@ async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Opti
     throw new UsageError('--url names a running gateway and --config starts one; use one of them');
   const url = chooseUrl(givenUrl);
   const clientKey = key ?? (io.env['SLUICE_KEY'] || undefined);
-  const found = config === undefined ? await probe(url) : 'nothing';
+  const found = config === undefined ? await probeGateway(url) : 'nothing';
   if (found === 'gateway') return { url, key: clientKey ?? 'any', close: async () => undefined };
-  if (givenUrl !== undefined) throw new UsageError(MISSING[found](url));
+  if (givenUrl !== undefined) throw new UsageError(MISSING_GATEWAY[found](url));
   // Silent, because the client uses the terminal.
   const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
   const { dim } = chooseColors(io.stderr, io.env);
@@ -57,24 +58,6 @@ interface Gateway {
   url: string;
   key: string;
   close(): Promise<void>;
-}
-
-const MISSING = {
-  nothing: (url: string) => `no gateway responds at ${url}; start one with "sluice serve", or omit --url`,
-  other: (url: string) => `the server at ${url} is not a Sluice gateway; check --url, or omit it`,
-} as const;
-
-const PROBE_MS = 5000;
-
-/** Finds out what listens at an address: the key and the prompts of the client are sent to Sluice only. */
-async function probe(url: string): Promise<'gateway' | keyof typeof MISSING> {
-  try {
-    const response = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'manual' });
-    const isGateway = response.ok && response.headers.has('x-sluice-request-id') && (await response.text()).trim() === 'live';
-    return isGateway ? 'gateway' : 'other';
-  } catch {
-    return 'nothing';
-  }
 }
 
 /** Our environment without keys of providers and of the gateway; the client needs only the key that it is given. */

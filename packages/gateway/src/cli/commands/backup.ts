@@ -1,0 +1,25 @@
+import { stat } from 'node:fs/promises';
+import { oneLine } from '@sluice/lab/text';
+import { backUp } from '../../store/index.ts';
+import { EXIT, UsageError } from '../../terminal/errors.ts';
+import type { CliIo } from '../../terminal/io.ts';
+import { formatBytes } from '../../terminal/text.ts';
+import { chooseFolder, reportStoreErrors, requireDatabase } from '../ledger/open.ts';
+
+/** `sluice backup`: copies the database of a data folder, also while a gateway runs. */
+export async function run(
+  { options, words }: { options: { data: string | undefined }; words: string[] },
+  io: CliIo,
+): Promise<number> {
+  const [file, more] = words;
+  if (file === undefined || more !== undefined) throw new UsageError('name one file to write: sluice backup FILE');
+  const folder = await chooseFolder(options.data, io.env);
+  if (folder === undefined) throw new UsageError('the gateway keeps its data in memory; name a folder with --data');
+  requireDatabase(folder);
+  return reportStoreErrors(io, async () => {
+    await backUp(folder, file);
+    const { size } = await stat(file);
+    await io.stdout.write(`Backed up ${oneLine(folder)} to ${oneLine(file)} (${formatBytes(size)}).\n`);
+    return EXIT.ok;
+  });
+}
