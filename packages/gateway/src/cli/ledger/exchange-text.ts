@@ -1,7 +1,8 @@
 /** Exchanges as lines, one in detail, and both as JSON. */
 
+import { oneLine } from '@sluice/lab/text';
 import { type AttemptRow, classify, type ExchangeDetail, type ExchangeRow, type Outcome } from '../../store/index.ts';
-import type { Colors } from '../../terminal/text.ts';
+import { type Colors, wrapText } from '../../terminal/text.ts';
 import {
   fit,
   formatCount,
@@ -10,7 +11,6 @@ import {
   formatShort,
   formatTime,
   formatTimestamp,
-  measure,
   padEnd,
   padStart,
 } from './figures.ts';
@@ -39,78 +39,88 @@ const abbreviate = (protocol: string | null): string =>
 
 // ---- one line
 
-/** Widths of the figures; the names get what is left. */
-const WIDTHS = { time: 20, status: 4, protocols: 3, tokens: 13, cost: 10, ms: 9, id: 12 } as const;
-
-const DEFAULT_NAMES = 44;
-
-const DEFAULT_ENDING = 24;
-
-const MIN_NAMES = 12;
-
-const MIN_ENDING = 8;
-
 const GAP = '  ';
 
-const FIXED = Object.values(WIDTHS).reduce((sum, width) => sum + width + GAP.length, 0);
-
-interface LineWidths {
-  names: number;
-  ending: number;
-  /** Whether there is room for the id. */
-  hasId: boolean;
+/** A column of the list. */
+interface Column {
+  readonly title: string;
+  /** Its width; the models get what is left. */
+  readonly cells: number;
+  readonly isRight?: true;
+  format(row: ExchangeRow): string;
+  /** How it is coloured; by default not at all. */
+  readonly paint?: 'dim' | 'outcome' | 'outcome unless ok';
 }
 
-function planLine(columns: number | undefined): LineWidths {
-  if (columns === undefined) return { names: DEFAULT_NAMES, ending: DEFAULT_ENDING, hasId: true };
-  const hasId = columns >= FIXED + MIN_NAMES + MIN_ENDING + GAP.length;
-  const room = columns - FIXED - GAP.length + (hasId ? 0 : WIDTHS.id + GAP.length);
-  const ending = Math.max(MIN_ENDING, Math.min(DEFAULT_ENDING, Math.floor(room / 3)));
-  return { names: Math.max(MIN_NAMES, room - ending), ending, hasId };
+const COLUMNS = {
+  id: { title: 'ID', cells: 12, format: ({ id }) => shortenId(id), paint: 'dim' },
+  time: { title: 'TIME (UTC)', cells: 20, format: ({ ts }) => formatTime(ts) },
+  clock: { title: 'UTC', cells: 8, format: ({ ts }) => formatTimestamp(ts).slice(11, 19) },
+  status: { title: 'ST', cells: 4, format: (row) => formatStatus(row), paint: 'outcome' },
+  protocols: { title: 'VIA', cells: 3, format: (row) => formatLetters(row) },
+  models: { title: 'MODEL', cells: 44, format: (row) => formatModels(row) },
+  tokens: { title: 'TOKENS', cells: 11, isRight: true, format: (row) => formatTokenPair(row) },
+  cost: { title: 'COST', cells: 10, isRight: true, format: (row) => formatCost(row) },
+  ms: { title: 'TOOK', cells: 8, isRight: true, format: ({ total_ms }) => formatMs(total_ms) },
+  ending: { title: 'ENDING', cells: 24, format: (row) => formatEnding(row), paint: 'outcome unless ok' },
+} as const satisfies Record<string, Column>;
+
+const WIDE: readonly Column[] = [
+  ...[COLUMNS.id, COLUMNS.time, COLUMNS.status, COLUMNS.protocols, COLUMNS.models, COLUMNS.tokens, COLUMNS.cost, COLUMNS.ms],
+  COLUMNS.ending,
+];
+
+/** For terminals of 80 columns: the day, the protocols and the ending are left to the detail. */
+const NARROW: readonly Column[] = [
+  ...[COLUMNS.id, COLUMNS.clock, COLUMNS.status, COLUMNS.models, COLUMNS.tokens, COLUMNS.cost, COLUMNS.ms],
+];
+
+/** The least width of a terminal for the wide list. */
+const MIN_WIDE = 120;
+
+const MIN_MODELS = 12;
+
+/** The columns that fit, with their widths. */
+function planColumns(columns: number | undefined): { column: Column; cells: number }[] {
+  const chosen = columns === undefined || columns >= MIN_WIDE ? WIDE : NARROW;
+  const others = chosen.reduce((sum, column) => sum + (column === COLUMNS.models ? 0 : column.cells + GAP.length), 0);
+  const models = columns === undefined ? COLUMNS.models.cells : Math.max(MIN_MODELS, columns - others);
+  return chosen.map((column) => ({ column, cells: column === COLUMNS.models ? models : column.cells }));
 }
 
 /** The titles of the columns of `formatExchange`. */
-export function formatHeader({ colors, columns }: ExchangeStyle): string {
-  const { names, ending, hasId } = planLine(columns);
-  const cells = [
-    ...(hasId ? ['ID'.padEnd(WIDTHS.id)] : []),
-    'TIME (UTC)'.padEnd(WIDTHS.time),
-    'ST'.padEnd(WIDTHS.status),
-    'VIA'.padEnd(WIDTHS.protocols),
-    'MODEL'.padEnd(names),
-    'TOKENS'.padStart(WIDTHS.tokens),
-    'COST'.padStart(WIDTHS.cost),
-    'TIME'.padStart(WIDTHS.ms),
-    'ENDING'.padEnd(ending),
-  ];
-  return colors.bold(cells.join(GAP).trimEnd());
-}
+export const formatHeader = ({ colors, columns }: ExchangeStyle): string =>
+  colors.bold(
+    planColumns(columns)
+      .map(({ column, cells }) => (column.isRight ? padStart(column.title, cells) : padEnd(column.title, cells)))
+      .join(GAP)
+      .trimEnd(),
+  );
 
 /** One exchange on one line. */
 export function formatExchange(row: ExchangeRow, { colors, columns }: ExchangeStyle): string {
-  const { names, ending, hasId } = planLine(columns);
-  const shorten = (text: string, cells: number): string => fit(text, columns === undefined ? Number.POSITIVE_INFINITY : cells);
   const outcome = classify(row);
-  const paint = colors[OUTCOME_COLORS[outcome]];
-  const cells = [
-    ...(hasId ? [colors.dim(padEnd(shorten(shortenId(row.id), WIDTHS.id), WIDTHS.id))] : []),
-    formatTime(row.ts),
-    paint(padEnd(formatStatus(row), WIDTHS.status)),
-    `${abbreviate(row.client_protocol)}→${abbreviate(row.upstream_protocol)}`,
-    padEnd(shorten(formatModels(row), names), names),
-    padStart(`${formatShort(row.input_tokens)}/${formatShort(row.output_tokens)}`, WIDTHS.tokens),
-    padStart(formatCost(row), WIDTHS.cost),
-    padStart(formatMs(row.total_ms), WIDTHS.ms),
-    outcome === 'ok' ? colors.dim(shorten(formatEnding(row), ending)) : paint(shorten(formatEnding(row), ending)),
-  ];
+  const cells = planColumns(columns).map(({ column, cells: width }) => {
+    const text = fit(column.format(row), columns === undefined ? Number.POSITIVE_INFINITY : width);
+    const isLast = column === COLUMNS.ending;
+    const padded = column.isRight ? padStart(text, width) : isLast ? text : padEnd(text, width);
+    if (column.paint === undefined) return padded;
+    const isDim = column.paint === 'dim' || (column.paint === 'outcome unless ok' && outcome === 'ok');
+    return (isDim ? colors.dim : colors[OUTCOME_COLORS[outcome]])(padded);
+  });
   return cells.join(GAP).trimEnd();
 }
+
+const formatLetters = ({ client_protocol, upstream_protocol }: ExchangeRow): string =>
+  `${abbreviate(client_protocol)}→${abbreviate(upstream_protocol)}`;
+
+const formatTokenPair = ({ input_tokens, output_tokens }: ExchangeRow): string =>
+  `${formatShort(input_tokens)}/${formatShort(output_tokens)}`;
 
 /** The last group of an id, which no other exchange has in practice. `sluice log` finds an exchange by it. */
 export const shortenId = (id: string): string => id.slice(id.lastIndexOf('-') + 1);
 
-const formatStatus = ({ state, http_status }: ExchangeRow): string =>
-  state === 'open' ? 'live' : String(http_status ?? (state === 'crashed' ? '–' : '–'));
+const formatStatus = ({ state, http_status }: ExchangeRow): string => (state === 'open' ? 'live' : String(http_status ?? '–'));
 
 /** The requested name, and where it went if that is something else. */
 function formatModels({ model_requested, provider, model }: Pick<ExchangeRow, 'model_requested' | 'provider' | 'model'>): string {
@@ -140,47 +150,55 @@ const formatNumber = (count: number, noun: string): string => `${formatCount(cou
 
 // ---- in detail
 
-const LABEL = 10;
+const LABEL = 12;
 
 const DEFAULT_COLUMNS = 100;
 
 const MAX_COLUMNS = 140;
 
-/** One exchange with its attempts. */
-export function formatDetail({ exchange, attempts }: ExchangeDetail, { colors, columns }: ExchangeStyle): string {
-  const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(columns, 40);
-  const facts = listFacts(exchange, colors).map(
-    ([label, text]) => `  ${colors.dim(padEnd(label, LABEL))}${text(width - LABEL - 2)}`,
-  );
+/** One exchange with its attempts. Long texts are wrapped, because here nothing may be missing. */
+export function formatDetail({ exchange, attempts }: ExchangeDetail, style: ExchangeStyle): string {
+  const { colors, columns } = style;
+  const facts = listFacts(exchange).flatMap(([label, text]) => {
+    const lines = wrapText(oneLine(text), columns === undefined ? undefined : columns - LABEL - 2);
+    const paint = label === 'status' ? colors[OUTCOME_COLORS[classify(exchange)]] : String;
+    return lines.map((line, at) => `  ${colors.dim(padEnd(at === 0 ? label : '', LABEL))}${paint(line)}`);
+  });
   return [
-    colors.bold(`Exchange ${fit(exchange.id, width)}`),
+    colors.bold(`Exchange ${oneLine(exchange.id)}`),
     ...facts,
-    ...formatAttempts(exchange, attempts, { colors, columns }),
-    ...formatNotes(exchange, colors, width),
-    ...formatRules(exchange, colors, width),
+    ...formatAttempts(exchange, attempts, style),
+    ...formatNotes(exchange, style),
+    ...formatRules(exchange, colors),
     '',
   ].join('\n');
 }
 
-type Fact = [label: string, text: (cells: number) => string];
+/** Untrusted text after a prefix; further lines are indented as far as the first. */
+function indentText(prefix: string, indent: number, text: string, columns: number | undefined): string[] {
+  const lines = wrapText(oneLine(text), columns === undefined ? undefined : columns - indent);
+  return lines.map((line, at) => (at === 0 ? prefix : ' '.repeat(indent)) + line);
+}
 
-function listFacts(row: ExchangeRow, colors: Colors): Fact[] {
-  const paint = colors[OUTCOME_COLORS[classify(row)]];
-  const plain = (label: string, text: string | null): Fact[] => (text ? [[label, (cells) => fit(text, cells)]] : []);
-  return [
-    ...plain('time', `${formatTime(row.ts)} (UTC), took ${formatMs(row.total_ms)}`),
-    ['status', (cells) => paint(fit([formatStatus(row), formatEnding(row)].join(' '), cells))],
-    ...plain('protocols', formatProtocols(row)),
-    ...plain('model', formatModels(row) + (isRenamed(row) ? `, answered as ${row.model_answered}` : '')),
-    ...plain('endpoint', row.endpoint),
-    ...plain('client', [row.client_name, row.user_agent].filter(Boolean).join(', ')),
-    ...plain('key', row.key_name && row.key_id ? `${row.key_name} (${row.key_id})` : row.key_id),
-    ...plain('tags', row.tags.join(', ')),
-    ...plain('session', row.session_id),
-    ...plain('request id', row.request_id),
-    ...plain('tokens', formatTokens(row)),
-    ...plain('cost', describeCost(row)),
+type Fact = readonly [label: string, text: string];
+
+function listFacts(row: ExchangeRow): Fact[] {
+  const named = row.key_name && row.key_id ? `${row.key_name} (${row.key_id})` : (row.key_id ?? '');
+  const facts: Fact[] = [
+    ['time', `${formatTime(row.ts)} (UTC)${row.total_ms === null ? '' : `, took ${formatMs(row.total_ms)}`}`],
+    ['status', `${formatStatus(row)} ${formatEnding(row)}`],
+    ['protocols', formatProtocols(row)],
+    ['model', formatModels(row) + (isRenamed(row) ? `, answered as ${row.model_answered}` : '')],
+    ['endpoint', row.endpoint ?? ''],
+    ['client', [row.client_name, row.user_agent].filter(Boolean).join(', ')],
+    ['key', named],
+    ['tags', row.tags.join(', ')],
+    ['session', row.session_id ?? ''],
+    ['request id', row.request_id ?? ''],
+    ['tokens', formatTokens(row)],
+    ['cost', describeCost(row)],
   ];
+  return facts.filter(([, text]) => text !== '');
 }
 
 const isRenamed = ({ model, model_answered }: ExchangeRow): boolean => model_answered !== null && model_answered !== model;
@@ -213,33 +231,32 @@ function describeCost(row: ExchangeRow): string {
 /** The attempts, each with a bar from its start to its end in the time of the exchange. */
 function formatAttempts(exchange: ExchangeRow, attempts: readonly AttemptRow[], { colors, columns }: ExchangeStyle): string[] {
   if (attempts.length === 0) return ['', colors.dim('No upstream was called.')];
-  const width = Math.min(columns ?? DEFAULT_COLUMNS, MAX_COLUMNS);
   const end = findEnd(exchange, attempts);
-  const cells = Math.max(10, width - 4);
+  const cells = Math.max(10, Math.min(columns ?? DEFAULT_COLUMNS, MAX_COLUMNS) - 4);
   return [
     '',
     colors.bold(`Attempts (${attempts.length})`),
     ...attempts.flatMap((attempt) => [
-      `  ${formatAttempt(attempt, colors, columns === undefined ? Number.POSITIVE_INFINITY : width - 2)}`,
+      ...indentText('  ', 2, formatAttempt(attempt), columns).map(chooseAttemptColor(attempt, colors)),
       `    ${drawPhases(attempt, attempt.ts - exchange.ts, end, cells)}`,
-      `    ${colors.dim(fit(formatTimings(attempt, exchange), columns === undefined ? Number.POSITIVE_INFINITY : width - 4))}`,
+      ...indentText('    ', 4, formatTimings(attempt, exchange), columns).map(colors.dim),
     ]),
-    colors.dim(`  ${LEGEND}`),
+    ...indentText('  ', 2, LEGEND, columns).map(colors.dim),
   ];
 }
 
-function formatAttempt(attempt: AttemptRow, colors: Colors, cells: number): string {
+const chooseAttemptColor = ({ ending, state }: AttemptRow, colors: Colors): ((text: string) => string) =>
+  state === 'open' ? colors.cyan : ending === 'answered' ? colors.green : colors.red;
+
+function formatAttempt(attempt: AttemptRow): string {
   const { number, provider, model, http_status, ending, state, error_code, upstream_request_id } = attempt;
-  const target = [provider, model].filter((part) => part !== null).join('/');
-  const words = [
-    `${number}`,
-    target,
-    `${http_status ?? '–'}`,
+  return [
+    `${number}. ${[provider, model].filter((part) => part !== null).join('/')}`,
+    String(http_status ?? '–'),
     state === 'open' ? 'running' : (ending ?? state),
     ...(error_code === null ? [] : [error_code]),
     ...(upstream_request_id === null ? [] : [`(${upstream_request_id})`]),
-  ];
-  return (ending === 'answered' ? colors.green : state === 'open' ? colors.cyan : colors.red)(fit(words.join('  '), cells));
+  ].join(' ');
 }
 
 /** The end of the last attempt or of the exchange, in milliseconds from the start of the exchange. */
@@ -257,15 +274,20 @@ const PHASES = [
 
 const LEGEND = '· connecting  ░ waiting for the response  ▒ until the first token  █ content';
 
-/** A bar whose characters show the phase. Every phase that was reached has at least one cell, as long as there is room. */
+/** A bar whose characters show the phase; each phase that was reached has at least one cell. */
 export function drawPhases(attempt: AttemptRow, offset: number, end: number, cells: number): string {
-  const place = (ms: number): number => Math.max(0, Math.min(cells, Math.round((ms / end) * cells)));
-  let bar = ' '.repeat(Math.min(cells - 1, place(offset)));
-  for (const { mark, end: column } of PHASES) {
+  let begun = 0;
+  const reached = PHASES.flatMap(({ end: column }, at) => {
     const ms = attempt[column];
-    if (ms === null) continue;
-    bar += mark.repeat(Math.min(cells - bar.length, Math.max(1, place(offset + ms) - bar.length)));
-  }
+    // What follows the last phase that was reached belongs to the next one: a failed attempt has no content.
+    const { mark } = PHASES[column === 'total_ms' ? begun : at] ?? PHASES[0];
+    if (ms !== null) begun = at + 1;
+    return ms === null ? [] : [{ mark, ms }];
+  });
+  const place = (ms: number, reserved: number): number => Math.min(cells - reserved, Math.round((ms / end) * cells));
+  let bar = ' '.repeat(Math.max(0, place(offset, reached.length)));
+  for (const [at, { mark, ms }] of reached.entries())
+    bar += mark.repeat(Math.max(1, place(offset + ms, reached.length - 1 - at) - bar.length));
   return bar;
 }
 
@@ -281,28 +303,24 @@ function formatTimings(attempt: AttemptRow, { queue_ms, ts }: ExchangeRow): stri
   ].join(', ');
 }
 
-function formatNotes({ notes, notes_count }: ExchangeRow, { bold, dim }: Colors, width: number): string[] {
+function formatNotes({ notes, notes_count }: ExchangeRow, { colors, columns }: ExchangeStyle): string[] {
   if (notes_count === 0) return [];
-  const lines = notes.map(({ code, path, feature, message }) =>
-    fit(`  ${code}  ${message ?? feature ?? ''}${path === undefined ? '' : `  at ${path}`}`, width),
+  const lines = notes.flatMap(({ code, path, feature, message }) =>
+    indentText('  ', 4, `${code}: ${message ?? feature ?? ''}${path === undefined ? '' : ` (${path})`}`, columns),
   );
   const rest = notes_count - notes.length;
   return [
     '',
-    bold(`Notes (${formatCount(notes_count)})`),
+    colors.bold(`Notes (${formatCount(notes_count)})`),
     ...lines,
-    ...(rest > 0 ? [dim(`  … and ${formatCount(rest)} more`)] : []),
+    ...(rest > 0 ? [colors.dim(`  … and ${formatCount(rest)} more`)] : []),
   ];
 }
 
-function formatRules({ rules }: ExchangeRow, { bold, dim }: Colors, width: number): string[] {
+function formatRules({ rules }: ExchangeRow, { bold, dim }: Colors): string[] {
   if (rules.length === 0) return [];
-  const names = rules.reduce((widest, rule) => Math.max(widest, measure(fit(rule, width))), 0);
-  return [
-    '',
-    bold(`Rules that the upstream's stream broke (${rules.length})`),
-    ...rules.map((rule) => `  ${padEnd(fit(rule, width), names)}  ${dim(`sluice doctor rules ${fit(rule, width)}`)}`),
-  ];
+  const lines = rules.map((rule) => `  ${oneLine(rule)}  ${dim(`sluice doctor rules ${oneLine(rule)}`)}`);
+  return ['', bold(`Rules that the upstream's stream broke (${rules.length})`), ...lines];
 }
 
 // ---- for programs

@@ -95,8 +95,10 @@ export class GatewaySource implements LedgerSource {
     while (!live.signal.aborted) {
       try {
         response ??= await this.#connect(live);
-        for await (const row of readEvents(response, live))
-          if (row.state !== 'open' && matchesFilter(live.filter.parsed, row)) yield row;
+        for await (const row of readEvents(response, live)) {
+          if (row === 'gap') await onNotice('exchanges that ended meanwhile may be missing here; "sluice log" lists them');
+          else if (row.state !== 'open' && matchesFilter(live.filter.parsed, row)) yield row;
+        }
       } catch (error) {
         if (error instanceof ApiError && error.status > 0 && error.status < 500) throw error;
       }
@@ -143,13 +145,15 @@ interface LiveStream {
   last: string | undefined;
 }
 
-async function* readEvents(response: Response, live: LiveStream): AsyncGenerator<ExchangeRow, void, undefined> {
+async function* readEvents(response: Response, live: LiveStream): AsyncGenerator<ExchangeRow | 'gap', void, undefined> {
+  const wasConnected = live.last !== undefined;
   const decoder = createSseDecoder();
   for await (const chunk of response.body ?? []) {
-    for (const { id, data } of decoder.push(chunk)) {
+    for (const { id, event, data } of decoder.push(chunk)) {
       if (id !== undefined) live.last = id;
-      const row = parseJson(data);
-      if (row !== undefined) yield readExchange(row);
+      const value = readRecord(parseJson(data));
+      if (typeof value['id'] === 'string') yield readExchange(value);
+      else if (event === 'ready' && wasConnected && value['resumed'] === false) yield 'gap';
     }
   }
 }
@@ -289,18 +293,32 @@ const EXCHANGE: Readers<ExchangeRow> = {
 
 const ATTEMPT: Readers<AttemptRow> = { ...COMMON, exchange_id: readName, number: readCount, upstream_request_id: readText };
 
+/** Names of times in the API where they differ from those of the store. */
+const ALIASES: Readonly<Record<string, string>> = { ts: 'created_at', settled_ts: 'settled_at' };
+
 function readRow<Row>(value: unknown, readers: Readers<Row>): Row {
   const fields = readRecord(value);
-  const entries = Object.entries<Read<unknown>>(readers).map(([column, read]) => [column, read(fields[column])]);
+  const entries = Object.entries<Read<unknown>>(readers).map(([column, read]) => [
+    column,
+    read(fields[column] ?? fields[ALIASES[column] ?? '']),
+  ]);
   return Object.fromEntries(entries) as Row; // a reader for each column, by the type
 }
 
-const readExchange = (value: unknown): ExchangeRow => readRow(value, EXCHANGE);
+function readExchange(value: unknown): ExchangeRow {
+  const row = readRow(value, EXCHANGE);
+  // The API need not repeat the codes of the notes; filters look at them.
+  return row.note_codes.length > 0 ? row : { ...row, note_codes: row.notes.map(({ code }) => code.toLowerCase()) };
+}
 
 const readAttempt = (value: unknown): AttemptRow => readRow(value, ATTEMPT);
 
 function readUsage(value: unknown): UsageRow {
   const fields = readRecord(value);
   const sums = SUM_COLUMNS.map((column) => [column, readCount(fields[column])]);
-  return { group: readText(fields['group']), ts: readTime(fields['ts']), ...Object.fromEntries(sums) } as UsageRow;
+  return {
+    group: readText(fields['group']),
+    ts: readTime(fields['ts'] ?? fields['bucket_at']),
+    ...Object.fromEntries(sums),
+  } as UsageRow;
 }
