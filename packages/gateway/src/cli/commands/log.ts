@@ -132,6 +132,7 @@ async function follow(source: LedgerSource, filter: LogFilter, before: number, l
   const shown = new RecentIds();
   // Before the list, so that nothing that ends meanwhile is missed.
   const rows = await source.follow(filter, controller.signal, (text) => log.remark(text));
+  await log.remark('following; Ctrl-C ends it');
   if (before > 0) {
     const { exchanges } = await source.list({ filter, cursor: null, limit: before });
     const settled = exchanges.filter(({ state }) => state !== 'open').reverse();

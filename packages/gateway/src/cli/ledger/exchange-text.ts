@@ -319,7 +319,9 @@ function formatNotes({ notes, notes_count }: ExchangeRow, { colors, columns }: E
 
 function formatRules({ rules }: ExchangeRow, { bold, dim }: Colors): string[] {
   if (rules.length === 0) return [];
-  const lines = rules.map((rule) => `  ${oneLine(rule)}  ${dim(`sluice doctor rules ${oneLine(rule)}`)}`);
+  // A gateway could name a rule so that the command does something else.
+  const advise = (rule: string): string => (/^[a-z0-9/-]+$/.test(rule) ? `  ${dim(`sluice doctor rules ${rule}`)}` : '');
+  const lines = rules.map((rule) => `  ${oneLine(rule)}${advise(rule)}`);
   return ['', bold(`Rules that the upstream's stream broke (${rules.length})`), ...lines];
 }
 

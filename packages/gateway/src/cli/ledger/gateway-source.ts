@@ -61,13 +61,14 @@ export class GatewaySource implements LedgerSource {
 
   async list({ filter, cursor, limit }: PageQuery): Promise<ExchangePage> {
     const body = readRecord(await this.#get('exchanges', { filter: filter.text, cursor, limit: String(limit) }));
-    return { exchanges: readArray(body['data']).map(readExchange), next: readText(body['next']) };
+    return { exchanges: readArray(body['exchanges']).map(readExchange), next: readText(body['next']) };
   }
 
   async get(id: string): Promise<ExchangeDetail | null> {
     try {
       const body = readRecord(await this.#get(`exchanges/${encodeURIComponent(id)}`, {}));
-      return { exchange: readExchange(body['exchange']), attempts: readArray(body['attempts']).map(readAttempt) };
+      const attempts = readArray(body['attempts']).map((value) => ({ ...readRow(value, ATTEMPT), exchange_id: id }));
+      return { exchange: readExchange(body['exchange']), attempts };
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return null;
       throw error;
@@ -76,7 +77,7 @@ export class GatewaySource implements LedgerSource {
 
   async usage({ by, since, until, bucket }: UsageQuery): Promise<UsageRow[]> {
     const parameters = { by, since: formatTime(since), until: formatTime(until), bucket };
-    return readArray(readRecord(await this.#get('usage', parameters))['data']).map(readUsage);
+    return readArray(readRecord(await this.#get('usage', parameters))['usage']).map(readUsage);
   }
 
   async follow(filter: LogFilter, signal: AbortSignal, onNotice: Notify): Promise<AsyncIterable<ExchangeRow>> {
@@ -294,13 +295,13 @@ const EXCHANGE: Readers<ExchangeRow> = {
 const ATTEMPT: Readers<AttemptRow> = { ...COMMON, exchange_id: readName, number: readCount, upstream_request_id: readText };
 
 /** Names of times in the API where they differ from those of the store. */
-const ALIASES: Readonly<Record<string, string>> = { ts: 'created_at', settled_ts: 'settled_at' };
+const API_NAMES: Readonly<Record<string, string>> = { ts: 'created_at', settled_ts: 'settled_at' };
 
 function readRow<Row>(value: unknown, readers: Readers<Row>): Row {
   const fields = readRecord(value);
   const entries = Object.entries<Read<unknown>>(readers).map(([column, read]) => [
     column,
-    read(fields[column] ?? fields[ALIASES[column] ?? '']),
+    read(fields[column] ?? fields[API_NAMES[column] ?? '']),
   ]);
   return Object.fromEntries(entries) as Row; // a reader for each column, by the type
 }
@@ -310,8 +311,6 @@ function readExchange(value: unknown): ExchangeRow {
   // The API need not repeat the codes of the notes; filters look at them.
   return row.note_codes.length > 0 ? row : { ...row, note_codes: row.notes.map(({ code }) => code.toLowerCase()) };
 }
-
-const readAttempt = (value: unknown): AttemptRow => readRow(value, ATTEMPT);
 
 function readUsage(value: unknown): UsageRow {
   const fields = readRecord(value);

@@ -1,6 +1,6 @@
 /** Checks, backups and restores of a data folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, linkSync, renameSync, rmSync, unlinkSync } from 'node:fs';
+import { copyFileSync, existsSync, linkSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readCode } from '@sluice/lab/text';
 import { StoreError } from '../errors.ts';
@@ -105,6 +105,8 @@ function assertIntact(file: string): void {
 /** The write-ahead log holds the newest rows, so it moves with its database. */
 function moveAside(database: string, now: number): string | null {
   const aside = join(dirname(database), `sluice.db.replaced-${now}`);
+  // A new folder has an empty file.
+  if (statSync(database, { throwIfNoEntry: false })?.size === 0 && !existsSync(`${database}-wal`)) unlinkSync(database);
   for (const suffix of ['-wal', '']) if (existsSync(database + suffix)) renameSync(database + suffix, aside + suffix);
   if (existsSync(`${database}-shm`)) unlinkSync(`${database}-shm`);
   return existsSync(aside) ? aside : null;
