@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../packages/gateway/src/cli/commands.ts';
 import { jsonLines, type Outcome, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
+import { fill } from '../../packages/gateway/test/ledger/rows.ts';
 import { anthropic, chat, chatCall, chatError, cutChat } from '../../packages/gateway/test/streams.ts';
 import { temporaryFolder } from '../tape/tapes.ts';
 import { LINES } from './json-lines.ts';
@@ -40,6 +41,8 @@ const ROWS: Row[] = [
     argv: ['config', 'check', '--json', file],
     world: { files: { good: 'log: { level: info }\n', bad: 'logg: 1\n' } },
   })),
+  { command: 'prices', shape: 0, argv: ['prices', 'gpt-5', '--json'] },
+  { command: 'prices', shape: 1, argv: ['prices', '--json'] },
   { command: 'assemble', shape: 0, argv: ['assemble', '--json', ...INPUTS], world: ALL_KINDS },
   { command: 'convert', shape: 0, argv: ['convert', 'stream', '--to', 'gemini', '--json', ...INPUTS], world: ALL_KINDS },
   {
@@ -120,6 +123,15 @@ describe('a line has the keys that docs/cli.md lists, in that order', () => {
 
   const ask = (url: string): Promise<string> =>
     fetch(`${url}/v1/chat/completions`, { method: 'POST', body: REQUEST }).then((response) => response.text());
+
+  test('usage and log', async () => {
+    const folder = temporaryFolder();
+    const [id = ''] = await fill(folder, [{ tags: ['a'] }, {}]);
+    for (const by of ['model', 'tag', 'day'])
+      expectShape(await run(['usage', '--by', by, '--json', '--data', folder]), 'usage', 0);
+    expectShape(await run(['log', '--json', '--data', folder]), 'log', 0);
+    expectShape(await run(['log', id, '--json', '--data', folder]), 'log', 1);
+  });
 
   test('serve', async () => {
     const config = join(temporaryFolder(), 'sluice.json');

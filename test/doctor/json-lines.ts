@@ -24,6 +24,55 @@ const EXAMINATION = {
   error: ERROR,
 } as const;
 
+/** An exchange of the ledger. */
+const EXCHANGE = {
+  id: 'id of the exchange',
+  ts: 'when it was admitted, in UTC by RFC 3339',
+  settled_ts: 'when it ended, or null while it runs',
+  state: '`open`, `settled` or `crashed`',
+  request_id: 'the id that the client got in `x-sluice-request-id`, or null',
+  key_id: 'id of the client key, or null',
+  key_name: 'name of the client key, or null',
+  tags: 'tags of the request',
+  session_id: 'session of the client, or null',
+  client_protocol: 'protocol of the client, or null',
+  client_name: 'name of the client, or null',
+  user_agent: 'user agent of the client, or null',
+  endpoint: 'kind of endpoint',
+  model_requested: 'model as the client named it, or null',
+  is_stream: 'whether a stream was requested',
+  provider: 'provider of the last attempt, or null',
+  upstream_protocol: 'protocol of the provider, or null',
+  model: "the provider's name of the model, or null",
+  model_answered: 'model that the response names, or null',
+  http_status: 'status that the client got, or null',
+  ending: 'how it ended, such as `answered`, or null',
+  error_code: 'one of the [error codes](canonical.md), or null',
+  input_tokens: 'all prompt tokens, or null when nothing was reported',
+  cache_read_tokens: 'part of input_tokens, or null',
+  cache_creation_tokens: 'part of input_tokens, or null',
+  output_tokens: 'all generated tokens, or null',
+  reasoning_tokens: 'part of output_tokens, or null',
+  input_audio_tokens: 'part of input_tokens, or null',
+  output_audio_tokens: 'part of output_tokens, or null',
+  provenance: '`reported`, `derived`, `estimated`, `uncertain`, or null: where the counts come from',
+  cost_micros: 'millionths of a US dollar, or null when the price is unknown',
+  price_version: 'version of the prices, or null',
+  possibly_billed: 'whether the upstream may charge for more than was reported',
+  queue_ms: 'time in the queue, or null',
+  connect_ms: 'time until the connection to the last upstream, or null',
+  first_byte_ms: 'time until its response, or null',
+  first_token_ms: 'time until the first content, or null',
+  total_ms: 'duration, or null',
+  attempts: 'number of attempts',
+  notes_count: 'number of notes',
+  notes: 'the first ones: `[{code, path?, feature?, message?}]`',
+  note_codes: 'codes of all notes',
+  rules: 'rules that the upstream broke',
+  node_id: 'host of the gateway',
+  boot_id: 'run of the gateway',
+} as const;
+
 /** The lines of all commands that have `--json`. */
 export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
   serve: [
@@ -70,6 +119,55 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
           '`[{severity, path, line, column, message}]`, severity is `error` or `warning`, path is a list of keys and positions, line and column start at 1 and may be null',
         providers: 'ids of the providers, without the demo; empty when it is not valid',
         models: 'names of the configuration; empty when it is not valid',
+      },
+    },
+  ],
+  prices: [
+    {
+      when: 'once, for a model or a provider',
+      keys: {
+        version: 'version of the prices',
+        models:
+          '`[{provider, model, source, listed_as, context_window, prices, tiers}]`, prices are US dollars per million tokens as text, or null when they are unknown',
+      },
+    },
+    {
+      when: 'once, without both',
+      keys: { version: 'version of the prices', providers: '`[{id, models, source}]`, models is the number of priced ones' },
+    },
+  ],
+  usage: [
+    {
+      when: 'per group, and per bucket with `--bucket`',
+      keys: {
+        by: 'what the rows are grouped by',
+        group: 'the key, model, provider or tag; "" for requests without one, null by day',
+        ts: 'start of the bucket in UTC by RFC 3339, or null',
+        requests: 'completed requests',
+        errors: 'requests that failed; those that the client aborted are not errors',
+        aborted: 'requests that the client aborted',
+        attempts: 'requests to upstreams',
+        unpriced: 'requests without a known price; their cost is not in cost_micros',
+        uncertain: 'requests whose token counts are estimated or uncertain',
+        input_tokens: 'all prompt tokens; the next two are part of it',
+        cache_read_tokens: 'read from a cache',
+        cache_creation_tokens: 'written to a cache',
+        output_tokens: 'all generated tokens; reasoning is part of it',
+        reasoning_tokens: 'reasoning',
+        input_audio_tokens: 'part of input_tokens',
+        output_audio_tokens: 'part of output_tokens',
+        cost_micros: 'millionths of a US dollar',
+        total_ms: 'sum of the durations',
+      },
+    },
+  ],
+  log: [
+    { when: 'per exchange', keys: EXCHANGE },
+    {
+      when: 'once, for an ID',
+      keys: {
+        exchange: 'the exchange, with the keys above',
+        attempts: 'its attempts: `[{number, ts, state, provider, model, http_status, ending, total_ms, …}]`',
       },
     },
   ],

@@ -124,7 +124,7 @@ describe('help', () => {
 
   test.each(NAMES)('the summary of %s starts with a verb and has no full stop', (name) => {
     expect(COMMANDS[name]?.summary).toMatch(
-      /^(Start|Print|Write|Check|Assemble|Convert|Examine|Rewrite|Prove|Compare|Shrink|Record|Serve) .*[^.]$/,
+      /^(Start|Print|Write|Check|Assemble|Convert|Examine|Rewrite|Prove|Compare|Shrink|Record|Serve|Show|List|Copy|Replace) .*[^.]$/,
     );
   });
 

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { openSource } from '../../src/cli/ledger/open.ts';
 import type { ExchangeRow } from '../../src/store/index.ts';
 import { jsonLines, type Outcome, run } from '../fake-io.ts';
 import { createFolder } from '../store/ledger-fixture.ts';
@@ -143,13 +144,47 @@ test('the key is not sent to a server that is not a gateway', async () => {
   });
 });
 
-test('without a gateway, the data folder of the environment is read, and stderr names it', async () => {
-  const folder = createFolder();
-  await fill(folder, [{}]);
-  const { code, stdout, stderr } = await run(['usage', '--by', 'provider'], { env: { SLUICE_DATA: folder } });
-  expect(code).toBe(0);
-  expect(stdout).toContain('groq');
-  expect(stderr).toContain(`reading ${folder} (`);
+describe('without --url and --data', () => {
+  const DATABASE = 'the default folder';
+
+  const choose = async (handle: Handle | undefined, folder: string): Promise<string> => {
+    const url = handle ? await serve(handle) : 'http://127.0.0.1:1';
+    const source = await openSource({ data: undefined, url: undefined, key: undefined }, { env: { SLUICE_DATA: folder } }, url);
+    await source.close();
+    return source.name.replace(url, 'URL').replace(folder, DATABASE);
+  };
+
+  const answer =
+    (status: number): Handle =>
+    (_, response) =>
+      sendJson(response, { exchanges: [], next: null }, status);
+
+  test.each([
+    ['a gateway with an admin API is used', answer(200), 'the gateway at URL'],
+    [
+      'one without it is replaced by the folder',
+      answer(404),
+      `${DATABASE} (the gateway at URL: the gateway has no admin API (404))`,
+    ],
+    ['so is one that requires a key', answer(401), `${DATABASE} (the gateway at URL: the admin API requires a key`],
+    ['so is one that refuses the key', answer(403), `${DATABASE} (the gateway at URL: the key may not use`],
+    ['the folder is read when none runs', undefined, `${DATABASE} (no gateway runs at the default address)`],
+  ])('%s', async (_, handle, name) => {
+    const folder = createFolder();
+    await fill(folder, []);
+    expect(await choose(handle, folder)).toContain(name);
+  });
+
+  test('a gateway that fails is not replaced', async () => {
+    await expect(choose(answer(500), createFolder())).rejects.toThrow('responded with 500');
+  });
+
+  test.each([
+    ['a folder without data', createFolder(), 'has no data; start "sluice serve"'],
+    ['memory', 'memory', 'keeps its data in memory'],
+  ])('%s is an error', async (_, folder, message) => {
+    await expect(choose(undefined, folder)).rejects.toThrow(message);
+  });
 });
 
 describe('log --follow', () => {

@@ -25,7 +25,9 @@ export interface SourceOptions {
  * else the data folder. A gateway that is named with `--url` is never replaced by a folder, which may belong to another one.
  */
 export async function withSource<T>(options: SourceOptions, io: CliIo, use: (source: LedgerSource) => Promise<T>): Promise<T> {
-  const source = await openSource(options, io);
+  const source = await openSource(options, io).catch((error: unknown) => {
+    throw explainError(error, 'the gateway');
+  });
   try {
     const { dim } = chooseColors(io.stderr, io.env);
     await io.stderr.write(`${dim(`sluice: reading ${oneLine(source.name)}`)}\n`);
@@ -46,11 +48,16 @@ function explainError(error: unknown, name: string): unknown {
 
 const toFailure = (message: string): UnreadableError['failure'] => ({ code: 'unavailable', message, canonical: 'NOT_FOUND' });
 
-async function openSource({ data, url, key }: SourceOptions, io: CliIo): Promise<LedgerSource> {
+/** Opens the source that the options choose; `defaultUrl` is where a gateway is looked for. */
+export async function openSource(
+  { data, url, key }: SourceOptions,
+  io: Pick<CliIo, 'env'>,
+  defaultUrl?: string,
+): Promise<LedgerSource> {
   if (data !== undefined && url !== undefined)
     throw new UsageError('--url names a running gateway and --data a folder; use one of them');
   if (data !== undefined) return openFolder(data);
-  const address = chooseUrl(url);
+  const address = chooseUrl(url ?? defaultUrl);
   const found = await probeGateway(address);
   const adminKey = key ?? (io.env['SLUICE_ADMIN_KEY'] || undefined);
   if (url !== undefined && found !== 'gateway') throw new UsageError(MISSING_GATEWAY[found](address));
