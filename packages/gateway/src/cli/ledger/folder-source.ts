@@ -17,8 +17,8 @@ const POLL_MS = 500;
 
 const PAGE_ROWS = 1000;
 
-/** Running exchanges that are waited for. */
-const MAX_PENDING = 2000;
+/** Running exchanges that are waited for; each is looked up at every poll. */
+const MAX_PENDING = 500;
 
 /** Reads a data folder. */
 export class FolderSource implements LedgerSource {
