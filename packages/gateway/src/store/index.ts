@@ -28,7 +28,7 @@ export type {
   Settlement,
   TokenCounts,
 } from './rows.ts';
-export { classify, type Outcome, TOKEN_COLUMNS } from './rows.ts';
+export { classify, type Outcome } from './rows.ts';
 export { backUp, restore } from './sqlite/backup.ts';
 export { defaultDataFolder, listFiles } from './sqlite/folder.ts';
 export type { Ledger, Store, StoreOptions, StoreReader, StoreStatus } from './store.ts';

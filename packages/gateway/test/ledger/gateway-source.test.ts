@@ -22,6 +22,8 @@ type Handle = (request: IncomingMessage, response: ServerResponse, url: URL) => 
 async function serve(handle: Handle, { isGateway = true } = {}): Promise<string> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://gateway');
+    // As the admin API does, which takes such requests for those of a browser.
+    if (url.pathname !== '/health/live' && request.headers['sec-fetch-mode']) return response.writeHead(403).end();
     if (url.pathname !== '/health/live') return handle(request, response, url);
     return response.writeHead(200, isGateway ? { 'x-sluice-request-id': '1' } : {}).end('live\n');
   });
@@ -104,12 +106,12 @@ test('log ID shows one exchange', async () => {
 });
 
 test.each([
-  [401, 'requires a key; set SLUICE_ADMIN_KEY or --key'],
-  [403, 'may not use the admin API'],
-  [404, 'has no admin API'],
-  [400, 'responded with 400: query parameter "by": wrong\\u001b[2J'],
-  [302, 'responded with 302'],
-  [500, 'responded with 500'],
+  [401, 'requires a key; set SLUICE_ADMIN_KEY or --key (401)'],
+  [403, 'the admin API refused access (403): query'],
+  [404, 'has no admin API (404)'],
+  [400, 'rejected the query (400): query parameter "by": wrong\\u001b[2J'],
+  [302, 'failed (302)'],
+  [500, 'failed (500)'],
 ])('a response with %d is reported, and no folder is read instead', async (status, message) => {
   const url = await serve((_, response) => sendJson(response, { detail: 'query parameter "by": wrong\u001b[2J' }, status));
   const { code, stdout, stderr } = await run(['usage', '--url', url]);
@@ -167,7 +169,7 @@ describe('without --url and --data', () => {
       `${DATABASE} (the gateway at URL: the gateway has no admin API (404))`,
     ],
     ['so is one that requires a key', answer(401), `${DATABASE} (the gateway at URL: the admin API requires a key`],
-    ['so is one that refuses the key', answer(403), `${DATABASE} (the gateway at URL: the key may not use`],
+    ['so is one that refuses the key', answer(403), `${DATABASE} (the gateway at URL: the admin API refused access`],
     ['the folder is read when none runs', undefined, `${DATABASE} (no gateway runs at the default address)`],
   ])('%s', async (_, handle, name) => {
     const folder = createFolder();
@@ -176,7 +178,7 @@ describe('without --url and --data', () => {
   });
 
   test('a gateway that fails is not replaced', async () => {
-    await expect(choose(answer(500), createFolder())).rejects.toThrow('responded with 500');
+    await expect(choose(answer(500), createFolder())).rejects.toThrow('failed (500)');
   });
 
   test.each([

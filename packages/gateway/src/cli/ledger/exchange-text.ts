@@ -118,7 +118,7 @@ const formatTokenPair = ({ input_tokens, output_tokens }: ExchangeRow): string =
   `${formatShort(input_tokens)}/${formatShort(output_tokens)}`;
 
 /** The last group of an id, which no other exchange has in practice. `sluice log` finds an exchange by it. */
-export const shortenId = (id: string): string => id.slice(id.lastIndexOf('-') + 1);
+const shortenId = (id: string): string => id.slice(id.lastIndexOf('-') + 1);
 
 const formatStatus = ({ state, http_status }: ExchangeRow): string => (state === 'open' ? 'live' : String(http_status ?? '–'));
 

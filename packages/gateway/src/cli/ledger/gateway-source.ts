@@ -1,5 +1,7 @@
 /** The ledger of a running gateway, through its admin API. */
 
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSseDecoder } from '@sluice/core/sse';
 import {
@@ -85,14 +87,14 @@ export class GatewaySource implements LedgerSource {
     return this.#readLive(live, await this.#connect(live), onNotice);
   }
 
-  #connect({ filter, signal, last }: LiveStream): Promise<Response> {
+  #connect({ filter, signal, last }: LiveStream): Promise<IncomingMessage> {
     const headers = last === undefined ? {} : { 'last-event-id': last };
     return this.#fetch('exchanges/live', { filter: filter.text }, { headers, signal });
   }
 
   /** Connects again when the connection is lost, and continues after the last event. */
-  async *#readLive(live: LiveStream, first: Response, onNotice: Notify): AsyncGenerator<ExchangeRow, void, undefined> {
-    let response: Response | undefined = first;
+  async *#readLive(live: LiveStream, first: IncomingMessage, onNotice: Notify): AsyncGenerator<ExchangeRow, void, undefined> {
+    let response: IncomingMessage | undefined = first;
     while (!live.signal.aborted) {
       try {
         response ??= await this.#connect(live);
@@ -113,26 +115,18 @@ export class GatewaySource implements LedgerSource {
   async #get(path: string, parameters: Parameters): Promise<unknown> {
     const response = await this.#fetch(path, parameters, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     const body = parseJson(await readBody(response));
-    if (body === undefined) throw new ApiError(response.status, 'the admin API sent no JSON; check the version of the gateway');
+    if (body === undefined)
+      throw new ApiError(response.statusCode ?? 0, 'the admin API sent no JSON; check the version of the gateway');
     return body;
   }
 
-  async #fetch(path: string, parameters: Parameters, init: RequestInit): Promise<Response> {
+  async #fetch(path: string, parameters: Parameters, init: RequestInit): Promise<IncomingMessage> {
     const query = new URLSearchParams(Object.entries(parameters).filter((entry): entry is [string, string] => Boolean(entry[1])));
-    const url = `${this.#base}/${path}${query.size > 0 ? `?${query}` : ''}`;
-    const response = await this.#send(url, init);
-    if (response.ok) return response;
-    throw new ApiError(response.status, describeStatus(response.status, await readBody(response)));
-  }
-
-  async #send(url: string, init: RequestInit): Promise<Response> {
-    try {
-      // A redirect would send the key elsewhere.
-      return await fetch(url, { ...init, headers: { ...this.#headers, ...init.headers }, redirect: 'manual' });
-    } catch (error) {
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-      throw new ApiError(0, `the gateway does not respond: ${cause}`);
-    }
+    const url = new URL(`${this.#base}/${path}${query.size > 0 ? `?${query}` : ''}`);
+    const response = await send(url, { ...init, headers: { ...this.#headers, ...init.headers } });
+    const status = response.statusCode ?? 0;
+    if (status === 200) return response;
+    throw new ApiError(status, describeStatus(status, await readBody(response)));
   }
 
   async close(): Promise<void> {}
@@ -146,10 +140,10 @@ interface LiveStream {
   last: string | undefined;
 }
 
-async function* readEvents(response: Response, live: LiveStream): AsyncGenerator<ExchangeRow | 'gap', void, undefined> {
+async function* readEvents(response: IncomingMessage, live: LiveStream): AsyncGenerator<ExchangeRow | 'gap', void, undefined> {
   const wasConnected = live.last !== undefined;
   const decoder = createSseDecoder();
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response) {
     for (const { id, event, data } of decoder.push(chunk)) {
       if (id !== undefined) live.last = id;
       const value = readRecord(parseJson(data));
@@ -159,32 +153,51 @@ async function* readEvents(response: Response, live: LiveStream): AsyncGenerator
   }
 }
 
+interface RequestInit {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends a GET request. Not `fetch`: node's adds the header `sec-fetch-mode`, by which the admin API knows browsers. Redirects are
+ * not followed, because they would send the key elsewhere.
+ */
+const send = (url: URL, init: RequestInit): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    request(url, { ...init, headers: { accept: '*/*', ...init.headers } }, resolve)
+      .on('error', (error) => reject(new ApiError(0, `the gateway does not respond: ${error.message}`)))
+      .end();
+  });
+
 type Parameters = Readonly<Record<string, string | null | undefined>>;
 
 const formatTime = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : new Date(ms).toISOString());
 
 /** The status in words, with the detail that the gateway gave. */
 function describeStatus(status: number, body: string): string {
-  const detail = readText(readRecord(parseJson(body))['detail']);
   const known = Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined;
-  return known ?? `the admin API responded with ${status}${detail === null ? '' : `: ${detail.slice(0, MAX_DETAIL)}`}`;
+  const detail = readText(readRecord(parseJson(body))['detail']);
+  return `${known ?? 'the admin API failed'} (${status})${detail === null ? '' : `: ${detail.slice(0, MAX_DETAIL)}`}`;
 }
 
 const MAX_DETAIL = 300;
 
 const STATUSES: Readonly<Record<number, string>> = {
-  401: 'the admin API requires a key; set SLUICE_ADMIN_KEY or --key (401)',
-  403: 'the key may not use the admin API (403)',
-  404: 'the gateway has no admin API (404)',
+  400: 'the admin API rejected the query',
+  401: 'the admin API requires a key; set SLUICE_ADMIN_KEY or --key',
+  403: 'the admin API refused access',
+  404: 'the gateway has no admin API',
 };
 
-async function readBody(response: Response): Promise<string> {
+async function readBody(response: IncomingMessage): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw new ApiError(response.status, `the admin API sent more than ${MAX_BODY_BYTES} bytes`);
+    if (bytes > MAX_BODY_BYTES)
+      throw new ApiError(response.statusCode ?? 0, `the admin API sent more than ${MAX_BODY_BYTES} bytes`);
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
