@@ -1,7 +1,15 @@
 import pico from 'picocolors';
 import { describe, expect, test } from 'vitest';
 import { measure } from '../../src/cli/ledger/figures.ts';
-import { formatCost, formatCsv, formatCsvCell, formatUsage, sumRows, type UsageReport } from '../../src/cli/ledger/usage-text.ts';
+import {
+  fillDays,
+  formatCost,
+  formatCsv,
+  formatCsvCell,
+  formatUsage,
+  sumRows,
+  type UsageReport,
+} from '../../src/cli/ledger/usage-text.ts';
 import type { UsageRow } from '../../src/store/index.ts';
 import { createUsage, NIGHT } from './rows.ts';
 
@@ -106,6 +114,18 @@ test.each([
 ] as const)('without rows by %s, the text says so', (by, requests, text) => {
   const total = sumRows([createUsage({ requests })]);
   expect(formatUsage(report([], { by, total }), { colors: plain, columns: 80 })).toContain(text);
+});
+
+const day = (number: number, requests: number): UsageRow =>
+  createUsage({ group: null, ts: Date.UTC(2026, 10, number), requests });
+
+test.each([
+  ['nothing', [], []],
+  ['one day', [day(1, 5)], [day(1, 5)]],
+  ['a gap', [day(1, 5), day(4, 1)], [day(1, 5), day(2, 0), day(3, 0), day(4, 1)]],
+  ['a gap of centuries', [day(1, 5), day(500_000, 1)], [day(1, 5), day(500_000, 1)]],
+])('days without requests are added: %s', (_, rows, filled) => {
+  expect(fillDays(rows)).toEqual(filled);
 });
 
 test('names cannot control the terminal', () => {

@@ -5,7 +5,7 @@ import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
 import { type SourceOptions, withSource } from '../ledger/open.ts';
 import { type LedgerSource, readMoment } from '../ledger/source.ts';
-import { describeUsage, formatCsv, formatUsage, sumRows } from '../ledger/usage-text.ts';
+import { describeUsage, fillDays, formatCsv, formatUsage, sumRows } from '../ledger/usage-text.ts';
 
 interface Options extends SourceOptions {
   by: string | undefined;
@@ -55,7 +55,8 @@ async function show(source: LedgerSource, query: RangedQuery, { json, csv }: Opt
   else {
     // A request has any number of tags, so their sums are not the sum of the requests.
     const counted = by === 'tag' ? await source.usage({ ...query, by: 'provider' }) : rows;
-    const report = { by, since, until, bucket: by === 'day' ? 'day' : bucket, rows, total: sumRows(counted) } as const;
+    const shown = by === 'day' ? fillDays(rows) : rows;
+    const report = { by, since, until, bucket: by === 'day' ? 'day' : bucket, rows: shown, total: sumRows(counted) } as const;
     await io.stdout.write(formatUsage(report, { colors: chooseColors(io.stdout, io.env), columns: io.stdout.columns }));
   }
   return EXIT.ok;

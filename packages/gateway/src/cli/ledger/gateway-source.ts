@@ -95,9 +95,11 @@ export class GatewaySource implements LedgerSource {
   /** Connects again when the connection is lost, and continues after the last event. */
   async *#readLive(live: LiveStream, first: IncomingMessage, onNotice: Notify): AsyncGenerator<ExchangeRow, void, undefined> {
     let response: IncomingMessage | undefined = first;
+    let isNoticed = false;
     while (!live.signal.aborted) {
       try {
         response ??= await this.#connect(live);
+        isNoticed = false;
         for await (const row of readEvents(response, live)) {
           if (row === 'gap') await onNotice('exchanges that ended meanwhile may be missing here; "sluice log" lists them');
           else if (row.state !== 'open' && matchesFilter(live.filter.parsed, row)) yield row;
@@ -107,7 +109,8 @@ export class GatewaySource implements LedgerSource {
       }
       response = undefined;
       if (live.signal.aborted) return;
-      await onNotice('the connection to the gateway was lost; connecting again');
+      if (!isNoticed) await onNotice('the connection to the gateway was lost; connecting again');
+      isNoticed = true;
       await sleep(RECONNECT_MS, undefined, { signal: live.signal }).catch(() => undefined);
     }
   }

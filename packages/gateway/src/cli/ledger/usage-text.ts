@@ -41,6 +41,20 @@ export function sumRows(rows: readonly Sums[]): Sums {
   return total;
 }
 
+/** Adds the days without requests between the first and the last row, so that a chart by day is one of time. */
+export function fillDays(rows: readonly UsageRow[]): UsageRow[] {
+  const days = new Map(rows.map((row) => [row.ts ?? 0, row]));
+  const [first = 0, last = 0] = [rows[0]?.ts ?? 0, rows.at(-1)?.ts ?? 0];
+  if ((last - first) / GRAIN_MS.day > MAX_FILLED_DAYS) return [...rows];
+  const filled: UsageRow[] = [];
+  for (let ts = first; ts <= last && rows.length > 0; ts += GRAIN_MS.day)
+    filled.push(days.get(ts) ?? { ...sumRows([]), group: null, ts });
+  return filled;
+}
+
+/** Ten years. */
+const MAX_FILLED_DAYS = 3660;
+
 // ---- the table
 
 interface Column {
