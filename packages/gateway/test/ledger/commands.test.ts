@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/index.ts';
 import { jsonLines, type Outcome, run, type World } from '../fake-io.ts';
@@ -287,6 +289,24 @@ describe('backup and restore', () => {
     const again = await run(['restore', file, '--data', target]);
     expect(again.stdout).toContain('The replaced database is kept as ');
     expect(readdirSync(target).some((name) => name.startsWith('sluice.db.replaced-'))).toBe(true);
+  });
+
+  test.each([
+    ['data: records', 0, 'Backed up records to b.db'],
+    ['data: memory', 2, 'data is kept in memory'],
+    ['dta: records', 2, 'cannot be used to find the data folder; name it with --data'],
+  ])('without --data, the folder is that of the configuration: %s', async (config, code, text) => {
+    const folder = createFolder();
+    await fill(join(folder, 'records'), [{}]);
+    writeFileSync(join(folder, 'sluice.yaml'), config);
+    const bin = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+    const env = { PATH: process.env['PATH'], HOME: folder };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [bin, 'backup', 'b.db'], {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+    });
+    expect({ status, output: stdout + stderr }).toEqual({ status: code, output: expect.stringContaining(text) });
   });
 
   test('a backup works while a gateway owns the folder, a restore is refused', async () => {

@@ -183,7 +183,7 @@ describe('without --url and --data', () => {
 
   test.each([
     ['a folder without data', createFolder(), 'has no data; start "sluice serve"'],
-    ['memory', 'memory', 'keeps its data in memory'],
+    ['memory', 'memory', 'data is kept in memory'],
   ])('%s is an error', async (_, folder, message) => {
     await expect(choose(undefined, folder)).rejects.toThrow(message);
   });

@@ -14,7 +14,7 @@ export async function run(
   const [file, more] = words;
   if (file === undefined || more !== undefined) throw new UsageError('name one file to write: sluice backup FILE');
   const folder = await chooseFolder(options.data, io.env);
-  if (folder === undefined) throw new UsageError('the gateway keeps its data in memory; name a folder with --data');
+  if (folder === undefined) throw new UsageError('data is kept in memory; name a folder with --data');
   requireDatabase(folder);
   return reportStoreErrors(io, async () => {
     await backUp(folder, file);

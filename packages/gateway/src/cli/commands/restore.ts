@@ -13,7 +13,7 @@ export async function run(
   const [file, more] = words;
   if (file === undefined || more !== undefined) throw new UsageError('name one backup: sluice restore FILE');
   const folder = await chooseFolder(options.data, io.env);
-  if (folder === undefined) throw new UsageError('the gateway keeps its data in memory; name a folder with --data');
+  if (folder === undefined) throw new UsageError('data is kept in memory; name a folder with --data');
   await access(file).catch((error: unknown) => {
     throw toUnreadable(error, file);
   });

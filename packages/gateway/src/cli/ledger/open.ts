@@ -67,7 +67,7 @@ export async function openSource(
   if (refusal === undefined) return gateway;
   const folder = await chooseFolder(undefined, io.env);
   if (folder !== undefined && existsSync(listFiles(folder).database)) return openFolder(folder, refusal);
-  const where = folder === undefined ? 'the gateway keeps its data in memory' : `${folder} has no data`;
+  const where = folder === undefined ? 'data is kept in memory' : `${folder} has no data`;
   throw new UsageError(
     `${oneLine(refusal)}, and ${oneLine(where)}; start "sluice serve", or name a gateway or folder with --url or --data`,
   );
