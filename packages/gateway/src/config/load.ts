@@ -51,14 +51,15 @@ export function findConfig(folder: string): string | undefined {
 /** Names of configuration files in order of preference. */
 const CONFIG_FILES: readonly string[] = ['sluice.yaml', 'sluice.yml', 'sluice.json'];
 
-/** The variables that `api_key`, `headers` and `auth.keys` refer to. Empty for a file with syntax errors. */
+/** The variables that `api_key`, `headers`, `auth.keys`, `admin.key` and `metrics.key` refer to. Empty for a file with syntax errors. */
 export function listSecretVariables(file: string, text: string, env: Env): string[] {
   // Every variable expands to `${NAME}`, which unifies the three notations of references.
   const document = new ConfigDocument(file, text, Object.fromEntries(Object.keys(env).map((name) => [name, `\${${name}}`])));
   if (document.syntax.length > 0) return [];
-  const { providers, auth } = asRecord(document.value);
+  const { providers, auth, admin, metrics } = asRecord(document.value);
   const settings = Object.values(asRecord(providers)).map(asRecord);
-  const secrets = [asRecord(auth)['keys'], ...settings.flatMap(({ api_key, headers }) => [api_key, headers])];
+  const access = [asRecord(auth)['keys'], asRecord(admin)['key'], asRecord(metrics)['key']];
+  const secrets = [...access, ...settings.flatMap(({ api_key, headers }) => [api_key, headers])];
   return [...JSON.stringify(secrets).matchAll(/\$\{([A-Za-z_]\w*)\}/g)].flatMap(([, name]) => name ?? []);
 }
 

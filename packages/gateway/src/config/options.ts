@@ -6,8 +6,10 @@ import type { Secret } from './secrets.ts';
 
 /** A validated configuration file, without anything from the environment. */
 export interface Options {
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: ListenAddress;
   readonly auth: { readonly keys: readonly Secret[] };
+  readonly admin: { readonly key?: Secret };
+  readonly metrics: { readonly key?: Secret; readonly listen?: ListenAddress };
   /** `false` disables a provider even if its key is in the environment. */
   readonly providers: Readonly<Record<string, ProviderOptions | false>>;
   /** Names, or patterns with one `*`, and their targets in order of preference. */
@@ -28,6 +30,12 @@ export interface Options {
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
   readonly reset: boolean;
+}
+
+/** Where a listener is bound. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** The settings of one provider. */

@@ -8,7 +8,7 @@ import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
-import type { CaptureOptions, Durability, Limits, LogLevel, PriceOptions } from './options.ts';
+import type { CaptureOptions, Durability, Limits, ListenAddress, LogLevel, PriceOptions } from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
@@ -22,15 +22,22 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
   const table = readModels(providers, world);
   checkPrices(providers, world);
   const keys = readClientKeys(world);
+  const adminKey = readAdminKey(world);
+  const { key: metricsKey, listen: metricsListen } = options.metrics;
   checkExposure(keys, world, bound);
   if (options.capture.keys.length > 0) world.warnings.push(source.problem(['capture', 'keys'], UNNAMED_KEYS_WARNING));
+  checkOwnKeys({ keys, adminKey, metricsKey }, world, bound);
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
+  for (const secret of [adminKey, metricsKey]) if (secret) secrets.add(secret);
   const directory = new Directory(providers, table);
   return Object.freeze({
     listen,
     keys,
+    adminKey,
+    metricsKey,
+    metricsListen,
     limits: options.limits,
     log: options.log,
     prices: options.prices,
@@ -59,9 +66,15 @@ export interface ResolveOptions {
 
 /** The configuration of a gateway at one moment. Immutable: a reload builds another. */
 export interface GatewayState {
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: ListenAddress;
   /** Keys of the clients; without any, every client is admitted. */
   readonly keys: readonly Secret[];
+  /** The key of the admin API; undefined when none is set. */
+  readonly adminKey: Secret | undefined;
+  /** The key of `/metrics`; undefined when none is set. */
+  readonly metricsKey: Secret | undefined;
+  /** The listener that serves `/metrics` alone; undefined when there is none. */
+  readonly metricsListen: ListenAddress | undefined;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Configured prices by `provider/model`. */
@@ -112,6 +125,35 @@ function readClientKeys({ source, env }: ResolveContext): readonly Secret[] {
     .map((key) => key.trim())
     .filter((key) => key !== '')
     .map((key) => new Secret(key));
+}
+
+/** The admin key of the environment, for containers without a file. That of the file takes precedence. */
+const ADMIN_VARIABLE = 'SLUICE_ADMIN_KEY';
+
+function readAdminKey({ source, env }: ResolveContext): Secret | undefined {
+  const text = readEnv(env, ADMIN_VARIABLE);
+  return source.options.admin.key ?? (text === undefined ? undefined : new Secret(text));
+}
+
+interface OwnKeys {
+  readonly keys: readonly Secret[];
+  readonly adminKey: Secret | undefined;
+  readonly metricsKey: Secret | undefined;
+}
+
+/** A key that opens more than one door would make every client an admin, and a short one can be guessed. */
+function checkOwnKeys({ keys, adminKey, metricsKey }: OwnKeys, world: ResolveContext, bound: string | undefined): void {
+  const { source, listen, problems } = world;
+  const isExposed = [listen.host, bound ?? listen.host].some((address) => !isLoopback(address));
+  const others = new Set(keys.map((key) => key.reveal()));
+  for (const [section, key] of [['admin', adminKey] as const, ['metrics', metricsKey] as const]) {
+    if (!key) continue;
+    const path = [section, 'key'];
+    if (others.has(key.reveal())) problems.push(source.problem(path, 'must differ from all other keys of the gateway'));
+    if (isExposed && key.reveal().length < MIN_KEY_LENGTH)
+      problems.push(source.problem(path, `must have at least ${MIN_KEY_LENGTH} characters on an address that others can reach`));
+    others.add(key.reveal());
+  }
 }
 
 /** A price for a provider that does not exist is a typo; for one without a key it is only not needed. */

@@ -10,6 +10,7 @@ import {
   LIMITS,
   type LimitRow,
   type Limits,
+  type ListenAddress,
   LOG_LEVELS,
   type Options,
   PASSTHROUGH,
@@ -384,6 +385,35 @@ const auth = z
   .default({ keys: [] })
   .describe('Client authentication. Without keys, every process on this machine may use the gateway.');
 
+const admin = z
+  .strictObject({
+    key: key
+      .describe(`Key of the admin API. Use a reference such as \${SLUICE_ADMIN_KEY} instead of the key itself.`)
+      .exactOptional(),
+  })
+  .prefault({})
+  .describe('Access to /admin. Without a key, it is open to programs on this machine as long as there are no client keys.');
+
+const ADDRESS_ERROR = 'must be host:port, such as 127.0.0.1:9464 or [::1]:9464';
+
+/** `host:port`; an IPv6 address is in brackets. */
+const address = z
+  .string({ error: ADDRESS_ERROR })
+  .regex(/^(?:\[[\da-fA-F:.]+\]|[^\s:[\]]+):\d{1,5}$/, { error: ADDRESS_ERROR })
+  .transform((text): ListenAddress => {
+    const colon = text.lastIndexOf(':');
+    return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) };
+  })
+  .refine(({ port }) => port <= 65_535, { error: ADDRESS_ERROR });
+
+const metrics = z
+  .strictObject({
+    key: key.describe('Key of /metrics.').exactOptional(),
+    listen: address.describe('host:port of a listener that serves /metrics alone.').exactOptional(),
+  })
+  .prefault({})
+  .describe('Access to /metrics.');
+
 const log = z.strictObject({ level: z.enum(LOG_LEVELS).prefault('info') }).prefault({});
 
 const reset = z
@@ -446,6 +476,8 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   $schema: z.string().exactOptional(),
   listen,
   auth,
+  admin,
+  metrics,
   providers,
   models,
   prices,

@@ -243,6 +243,8 @@ function findRemovals(before: Loaded, after: Loaded): Problem[] {
   // Keys of the environment admit other clients, so they do not make up for those of the file.
   if (before.source.options.auth.keys.length > 0 && options.auth.keys.length === 0)
     problems.push(problem(['auth', 'keys'], `the reload would remove all client keys; ${confirm}`));
+  if (before.source.options.admin.key && !options.admin.key)
+    problems.push(problem(['admin', 'key'], 'the reload would remove the admin key; keep it, or add "reset: true" to confirm'));
   const losesLast = (count: (loaded: Loaded) => number): boolean => count(before) > 0 && count(after) === 0;
   if (losesLast(countFileProviders) || losesLast(countProviders))
     problems.push(problem(['providers'], `the reload would remove the last provider; ${confirm}`));
@@ -257,7 +259,7 @@ const countFileProviders = ({ source }: Loaded): number =>
 const countProviders = ({ state }: Loaded): number => [...state.providers.values()].filter(({ isDemo }) => !isDemo).length;
 
 /** Sections that are read at start only: socket, buffers, timers and log. */
-const FIXED_SECTIONS = ['listen', 'limits', 'log', 'data', 'durability', 'retentionDays'] as const;
+const FIXED_SECTIONS = ['listen', 'limits', 'log', 'data', 'durability', 'retentionDays', 'metricsListen'] as const;
 
 const listRestartSections = (before: GatewayState, after: GatewayState): string[] =>
   FIXED_SECTIONS.filter((section) => JSON.stringify(before[section]) !== JSON.stringify(after[section]));

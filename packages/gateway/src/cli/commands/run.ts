@@ -63,7 +63,13 @@ interface Gateway {
 /** Our environment without keys of providers and of the gateway; the client needs only the key that it is given. */
 async function buildInheritedEnv(options: Options, { env }: CliIo): Promise<CliIo['env']> {
   const passed = parsePassedNames(options['pass-env'], env);
-  const removed = new Set(['SLUICE_KEYS', 'SLUICE_KEY', ...KEY_VARIABLES, ...(await listConfigVariables(options.config, env))]);
+  const removed = new Set([
+    'SLUICE_KEYS',
+    'SLUICE_KEY',
+    'SLUICE_ADMIN_KEY',
+    ...KEY_VARIABLES,
+    ...(await listConfigVariables(options.config, env)),
+  ]);
   return Object.fromEntries(Object.entries(env).filter(([name]) => passed.has(name) || !removed.has(name.toUpperCase())));
 }
 
