@@ -183,14 +183,16 @@ export class Conversation {
     const reported = findReported(this.#exchange?.usage);
     const estimate = this.#estimateUsage(ending, reported);
     const usage = estimate ?? reported;
-    record.endAttempt({
+    const cost = usage && this.#findCost(usage);
+    const isFirst = record.endAttempt({
       ending,
       error,
       usage,
       provenance: estimate ? 'estimated' : usage?.uncertain ? 'uncertain' : 'reported',
-      cost: usage && this.#findCost(usage),
+      cost,
       possiblyBilled: !reported && this.#mayBeBilled(outcome),
     });
+    if (isFirst && cost && this.#candidate) this.#findSeries(this.#candidate).spent(cost.micros);
   }
 
   /** Whether an upstream that has reported no usage may charge for the current attempt. */

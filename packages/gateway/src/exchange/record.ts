@@ -84,14 +84,14 @@ export class ExchangeRecord {
     });
   }
 
-  /** The current attempt has ended. Later calls for the same attempt have no effect. */
-  endAttempt(end: AttemptEnd): void {
+  /** The current attempt has ended. Later calls for the same attempt have no effect and return false. */
+  endAttempt(end: AttemptEnd): boolean {
     const attempt = this.#attempt;
-    if (!attempt || attempt.isSettled) return;
+    if (!attempt || attempt.isSettled) return false;
     attempt.isSettled = true;
     const totals = readTotals(end);
     this.#totals.add(totals);
-    if (!this.#keeping || this.#state !== 'open') return;
+    if (!this.#keeping || this.#state !== 'open') return true;
     const { startedAt } = attempt;
     const settlement = buildSettlement(end, attempt.status, totals, attempt, { from: startedAt, to: this.#now() });
     void this.#keeping.ledger.settleAttempt(
@@ -101,6 +101,7 @@ export class ExchangeRecord {
         upstream_request_id: attempt.upstreamRequestId ?? null,
       }),
     );
+    return true;
   }
 
   /** What the client has to wait for before it receives content; undefined when it need not wait. */

@@ -11,6 +11,7 @@ export class LabelledSeries {
   #firstToken: Distribution | undefined;
   #interToken: Distribution | undefined;
   #overhead: Distribution | undefined;
+  #cost: Count | undefined;
 
   constructor(labels: Labels, families: Families) {
     this.#labels = { ...labels };
@@ -40,10 +41,18 @@ export class LabelledSeries {
     this.#overhead.add(seconds);
   }
 
-  tokens(type: 'input' | 'output', count: number): void {
+  /** Adds tokens. Those of a kind that is never reported have no series. */
+  tokens(type: TokenType, count: number): void {
     // Upstreams may report anything as a token count.
     if (!Number.isSafeInteger(count) || count < 0) return;
+    if (count === 0 && type !== 'input' && type !== 'output') return;
     findOrCreate(this.#tokens, type, () => this.#families.tokens.series({ ...this.#labels, type })).value += count;
+  }
+
+  /** Adds the cost of an attempt, in millionths of a dollar. */
+  spent(micros: number): void {
+    this.#cost ??= this.#families.cost(this.#labels);
+    this.#cost.value += micros;
   }
 
   /** Counts a note of a conversion. */
@@ -51,6 +60,9 @@ export class LabelledSeries {
     findOrCreate(this.#notes, code, () => this.#families.notes.series({ ...this.#labels, code })).value++;
   }
 }
+
+/** Kinds of tokens: `cached` and `cache_write` are parts of `input`, `reasoning` of `output`. */
+type TokenType = 'input' | 'output' | 'cached' | 'cache_write' | 'reasoning';
 
 /** Labels that all series of an exchange share. */
 export interface Labels {
@@ -69,6 +81,8 @@ export interface Families {
   firstToken: Distributions;
   interToken: Distributions;
   overhead: Distributions;
+  /** The cost of a model of a provider, whatever the protocols. */
+  cost(labels: Labels): Count;
 }
 
 function findOrCreate<K>(counts: Map<K, Count>, key: K, create: () => Count): Count {

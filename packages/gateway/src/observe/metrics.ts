@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { type Families, LabelledSeries, type Labels } from './labelled-series.ts';
-import { Counts, Distributions } from './series.ts';
+import { ProcessMetrics } from './process-metrics.ts';
+import { type Count, Counts, Distributions } from './series.ts';
 
 /** The metrics of `/metrics`. */
 export class Metrics {
@@ -10,6 +11,8 @@ export class Metrics {
   readonly lateRecords: Counter;
   readonly failedCaptures: Counter;
   readonly #families: Families;
+  readonly #texts: readonly { readonly text: string }[];
+  #process: ProcessMetrics | undefined;
   readonly #upstreamErrors: Counter;
   readonly #upstreamUp: Gauge;
   readonly #series = new Map<string, LabelledSeries>();
@@ -18,9 +21,16 @@ export class Metrics {
   /** The last value of `sluice_upstream_up` by provider. */
   readonly #up = new Map<string, boolean>();
 
-  /** `active` returns the number of running exchanges; called on every scrape. */
-  constructor(active: () => number = () => 0) {
+  readonly #cost = new Counts(
+    { name: 'sluice_cost_usd_total', help: 'Cost of all attempts in US dollars, as far as prices are known.' },
+    MICROS_PER_DOLLAR,
+  );
+  readonly #costSeries = new Map<string, Count>();
+
+  /** `active` returns the number of running exchanges, `ledger` the state of the store; called on every scrape. */
+  constructor(active: () => number = () => 0, ledger?: () => LedgerStatus) {
     const registers = [this.#registry];
+    if (ledger) addLedgerMetrics(registers, ledger);
     const counts = (name: string, help: string): Counts => new Counts({ name: `sluice_${name}`, help });
     const distributions = (name: string, help: string, bounds: readonly number[]): Distributions =>
       new Distributions({ name: `sluice_${name}`, help }, bounds);
@@ -53,23 +63,28 @@ export class Metrics {
       help: 'Exchanges that should have been captured and were not, because writing failed or was too slow.',
       registers,
     });
-    this.#families = {
-      requests: counts('requests_total', 'Completed requests, by HTTP status.'),
-      tokens: counts('tokens_total', 'Tokens as reported by the upstreams.'),
-      notes: counts('conversion_warnings_total', 'Conversion losses and repairs, by code.'),
-      duration: distributions('request_duration_seconds', 'Time from the request to the end of the response.', DURATION_BOUNDS),
-      firstToken: distributions(
-        'time_to_first_token_seconds',
-        'Time from the request to the first content of the response.',
-        DURATION_BOUNDS,
-      ),
-      interToken: distributions(
-        'inter_token_latency_seconds',
-        'Mean time per output token after the first, per stream.',
-        TOKEN_TIME_BOUNDS,
-      ),
-      overhead: distributions('overhead_seconds', 'Time from the request to the first upstream request.', OVERHEAD_BOUNDS),
-    };
+    const requests = counts('requests_total', 'Completed requests, by HTTP status.');
+    const tokens = counts('tokens_total', 'Tokens as reported by the upstreams.');
+    const notes = counts('conversion_warnings_total', 'Conversion losses and repairs, by code.');
+    const duration = distributions(
+      'request_duration_seconds',
+      'Time from the request to the end of the response.',
+      DURATION_BOUNDS,
+    );
+    const firstToken = distributions(
+      'time_to_first_token_seconds',
+      'Time from the request to the first content of the response.',
+      DURATION_BOUNDS,
+    );
+    const interToken = distributions(
+      'inter_token_latency_seconds',
+      'Mean time per output token after the first, per stream.',
+      TOKEN_TIME_BOUNDS,
+    );
+    const overhead = distributions('overhead_seconds', 'Time from the request to the first upstream request.', OVERHEAD_BOUNDS);
+    const cost = (labels: Labels): Count => this.#findCost(labels);
+    this.#families = { requests, tokens, notes, duration, firstToken, interToken, overhead, cost };
+    this.#texts = [requests, tokens, notes, duration, firstToken, interToken, overhead, this.#cost];
     this.#upstreamErrors = new Counter({
       name: 'sluice_upstream_errors_total',
       help: 'Failed upstream attempts, by kind.',
@@ -90,8 +105,26 @@ export class Metrics {
 
   /** All metrics in the exposition format of Prometheus. */
   async text(): Promise<string> {
-    const families = Object.values(this.#families).map(({ text }) => `${text}\n`);
+    const families = this.#texts.map(({ text }) => `${text}\n`);
     return `${families.join('\n')}\n${await this.#registry.metrics()}`;
+  }
+
+  /** Adds the metrics of the process: CPU, memory and event loop. Only one gateway of a process needs them. */
+  watchProcess(): void {
+    this.#process ??= new ProcessMetrics([this.#registry]);
+  }
+
+  close(): void {
+    this.#process?.close();
+  }
+
+  #findCost({ provider, model }: Labels): Count {
+    const key = `${provider}\n${model}`;
+    const known = this.#costSeries.get(key);
+    if (known) return known;
+    const created = this.#cost.series({ provider, model });
+    this.#costSeries.set(key, created);
+    return created;
   }
 
   /** Gives a model that a provider has responded for its own label, up to the maximum. */
@@ -123,6 +156,43 @@ export class Metrics {
     this.#upstreamUp.set({ provider }, isUp ? 1 : 0);
   }
 }
+
+/** What the metrics need to know of the store. */
+export interface LedgerStatus {
+  readonly queued_rows: number;
+  readonly written_rows: number;
+  readonly failed_batches: number;
+  readonly last_error: string | null;
+}
+
+/** The metrics of the store, read from its status on every scrape. */
+function addLedgerMetrics(registers: Registry[], read: () => LedgerStatus): void {
+  const gauge = (name: string, help: string, value: (status: LedgerStatus) => number): Gauge =>
+    new Gauge({
+      name: `sluice_ledger_${name}`,
+      help,
+      registers,
+      collect() {
+        this.set(value(read()));
+      },
+    });
+  const counter = (name: string, help: string, value: (status: LedgerStatus) => number): Counter =>
+    new Counter({
+      name: `sluice_ledger_${name}_total`,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(value(read()));
+      },
+    });
+  gauge('up', '0 while the store cannot write, otherwise 1.', ({ last_error }) => (last_error === null ? 1 : 0));
+  gauge('queued_rows', 'Rows that wait to be written.', ({ queued_rows }) => queued_rows);
+  counter('written_rows', 'Rows that are durable.', ({ written_rows }) => written_rows);
+  counter('failed_batches', 'Transactions that failed and were repeated.', ({ failed_batches }) => failed_batches);
+}
+
+const MICROS_PER_DOLLAR = 1_000_000;
 
 /** Labels as an exchange knows them. `isConfigured`: the configuration file names the model. */
 export interface ExchangeLabels extends Labels {

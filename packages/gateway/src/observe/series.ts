@@ -20,10 +20,13 @@ interface Family {
 /** A counter: one series per set of labels. */
 export class Counts {
   readonly #family: Family;
+  readonly #unit: number;
   readonly #series: Count[] = [];
 
-  constructor(family: Family) {
+  /** `unit`: how many of the values that are added make one of the metric, so that sums are exact integers. */
+  constructor(family: Family, unit = 1) {
     this.#family = family;
+    this.#unit = unit;
   }
 
   series(labels: Labels): Count {
@@ -33,7 +36,7 @@ export class Counts {
   }
 
   get text(): string {
-    const lines = this.#series.map(({ labels, value }) => formatLine(this.#family.name, labels, value));
+    const lines = this.#series.map(({ labels, value }) => formatLine(this.#family.name, labels, value / this.#unit));
     return formatFamily(this.#family, 'counter', lines);
   }
 }

@@ -248,6 +248,9 @@ function countResult({ route }: Incoming, result: Result, seconds: number, metri
   if (usage) {
     series.tokens('input', usage.input_tokens);
     series.tokens('output', usage.output_tokens);
+    series.tokens('cached', usage.cache_read_tokens ?? 0);
+    series.tokens('cache_write', usage.cache_creation_tokens ?? 0);
+    series.tokens('reasoning', usage.reasoning_tokens ?? 0);
   }
 }
 
