@@ -39,6 +39,7 @@ const LAYERS = {
     'observe',
     'doctor',
     'exchange',
+    'admin',
     'tape',
     'capture',
     'server',

@@ -79,6 +79,8 @@ export interface Directory {
   /** Providers whose models are not configured; their lists are requested. */
   readonly unlisted: readonly ProviderEndpoint[];
   readonly gatekeeper: Gatekeeper;
+  /** Checks the key of `/metrics`; open when none is set. */
+  readonly metricsGatekeeper: Gatekeeper;
   readonly prices: PriceTable;
   /** Hosts that are redacted for clients. */
   readonly privateHosts: readonly string[];

@@ -16,7 +16,10 @@ export function admit(incoming: AdmissionRequest, services: Services): void {
 type AdmissionRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
 
 /** Rejects headers that node's parser accepts and no honest client sends. */
-function checkForm({ request: { rawHeaders, httpVersion } }: AdmissionRequest, { limits }: Services): void {
+export function checkForm(
+  { request: { rawHeaders, httpVersion } }: Pick<AdmissionRequest, 'request'>,
+  { limits }: Pick<Services, 'limits'>,
+): void {
   if (rawHeaders.length / 2 > limits.headers)
     throw refusal(431, 'INVALID_INPUT', `the request has more than ${limits.headers} headers (limits.header_count)`);
   let hosts = 0;

@@ -51,6 +51,7 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
     ...listClientModels(state, createEndpoint),
     prices: createPriceTable(state),
     gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),
+    metricsGatekeeper: new Gatekeeper(state.metricsKey ? [state.metricsKey.reveal()] : []),
     whyUnknown: (model) => explainUnknownModel(model, state),
     privateHosts: listPrivateHosts(state),
   };

@@ -10,7 +10,7 @@ import type { Services } from '../exchange/types.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import { defaultDataFolder, openStore, type Store, StoreError } from '../store/index.ts';
+import { defaultDataFolder, type Ledger, openStore, type Store, StoreError } from '../store/index.ts';
 
 /** Where a gateway keeps its data: a folder, or `memory` for as long as it runs. */
 export interface DataOptions {
@@ -82,10 +82,14 @@ const MEMORY = 'memory';
 const DEFAULT = 'default';
 
 /** How the exchanges of a gateway are recorded. */
-export function createKeeping(store: Store, { durability, clock, log, metrics }: KeepingOptions): RecordKeeping {
+export function createKeeping(
+  store: Pick<Store, 'status'>,
+  ledger: Ledger,
+  { durability, clock, log, metrics }: KeepingOptions,
+): RecordKeeping {
   let isLogged = false;
   return {
-    ledger: store,
+    ledger,
     durability,
     clock,
     isFailing: () => store.status().last_error !== null,

@@ -1,5 +1,9 @@
 /** Starts a gateway: configuration, services and server. */
 
+import { AdminAccess } from '../admin/access.ts';
+import { AdminApi } from '../admin/api.ts';
+import { ChangeFeed } from '../admin/live.ts';
+import type { AdminContext } from '../admin/routes.ts';
 import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
@@ -21,6 +25,7 @@ import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
+import { MetricsListener } from './metrics-page.ts';
 import { createKeeping, openCaptures, openRecords } from './records.ts';
 import { Gateway } from './server.ts';
 
@@ -43,10 +48,12 @@ export async function run({
   const redact = createRedact(secrets);
   const log = createLog(level ?? first.log.level, redact, undefined, formatLog);
   const demo = new DemoTransport();
+  let state = first;
   let directory = createDirectory(first, demo);
   let captures: Captures | undefined;
   live?.onState(
-    (state, restart) => {
+    (reloaded, restart) => {
+      state = reloaded;
       directory = createDirectory(state, demo);
       captures?.configure(state.capture, state.keys.length > 0);
       log.info('configuration reloaded');
@@ -61,13 +68,25 @@ export async function run({
     throw error;
   });
   const { durability } = first;
-  const services = createServices({ limits: first.limits, log, redact, directory: () => directory, store, durability });
+  const feed = new ChangeFeed({
+    boot: store.boot,
+    clock: REAL_CLOCK,
+    read: async (id) => (await store.get(id))?.exchange ?? null,
+  });
+  const services = createServices({ limits: first.limits, log, redact, directory: () => directory, store, feed, durability });
   captures = await openCaptures(first, { store, secrets, services });
-  const gateway = new Gateway({ ...services, observers: captures });
+  services.metrics.watchProcess();
+  const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: state.keys.length > 0 }) });
+  const admin = createAdmin({ store, feed, access, state: () => state, file: file ?? null, redact }, services);
+  const gateway = new Gateway({ ...services, observers: captures }, admin);
+  const metricsListener = first.metricsListen && new MetricsListener(services);
   const close = async (deadlineMs: number): Promise<void> => {
     live?.config.close();
+    feed.close();
     await gateway.close(deadlineMs);
     await captures?.close();
+    await metricsListener?.close();
+    services.metrics.close();
     const lost = await store.close();
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
   };
@@ -76,6 +95,8 @@ export async function run({
     const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
     checkBound(address, live?.config.current ?? first);
     live?.config.setBoundAddress(address);
+    if (metricsListener && first.metricsListen)
+      log.info({ url: await metricsListener.listen(first.metricsListen) }, 'metrics are served on their own address');
     setImmediate(() => warmPrices(log));
     const reload = async (): Promise<void> => {
       await live?.config.reload().catch((error: unknown) => log.error({ error: String(error) }, 'reload failed'));
@@ -87,6 +108,7 @@ export async function run({
       log,
       store,
       captures,
+      issueConsoleToken: () => access.issueToken(),
       reload,
       close: (deadlineMs = first.limits.drainMs) => close(deadlineMs),
     };
@@ -96,6 +118,12 @@ export async function run({
     throw error;
   }
 }
+
+/** Creates the admin API. */
+const createAdmin = (
+  context: Pick<AdminContext, 'store' | 'feed' | 'access' | 'state' | 'file' | 'redact'>,
+  { breakers, log, limits }: Services,
+): AdminApi => new AdminApi({ ...context, breakers, log, now: Date.now, stallMs: limits.stallMs });
 
 /** Reads the price snapshot before the first response needs it, and after clients can connect. */
 function warmPrices(log: Logger): void {
@@ -132,6 +160,8 @@ export interface Running {
   store: Store;
   /** Exchanges that are kept with their bodies. */
   captures: Captures;
+  /** A token that opens one session of the console, by `POST /admin/v1/session`. For the operator's terminal, never for a log. */
+  issueConsoleToken(): string;
   /** Reads the configuration again. Never rejects. */
   reload(): Promise<void>;
   /** Waits for running requests, at most for as long as the configuration says. */
@@ -169,13 +199,13 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
 
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
-  const { limits, redact, directory, log, store, durability = 'strict', clock = REAL_CLOCK } = options;
+  const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
   const streams = new Streams(Math.min(limits.streams, share));
   const redactHosts = createHostRedact(redact, () => directory().privateHosts);
-  const metrics = new Metrics(() => streams.count);
+  const metrics = new Metrics(() => streams.count, store && (() => store.status()));
   return {
     limits,
     directory,
@@ -192,7 +222,7 @@ export function createServices(options: ServiceOptions): Services {
     budget: new RetryBudget(limits.retryShare, now),
     refusals: new LearnedRefusals(),
     metrics,
-    keeping: store && createKeeping(store, { durability, clock, log, metrics }),
+    keeping: store && createKeeping(store, feed?.watch(store) ?? store, { durability, clock, log, metrics }),
     observers: undefined,
     modelLists: new ModelLists({
       dialer,
@@ -208,5 +238,7 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   clock?: Clock;
   /** Where exchanges are recorded; without it, they are not. */
   store?: Store;
+  /** Is told of every exchange that is recorded. */
+  feed?: ChangeFeed;
   durability?: Durability;
 }

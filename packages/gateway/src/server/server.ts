@@ -5,6 +5,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { Socket } from 'node:net';
 import { CodecError } from '@sluice/core';
 import { encodeError, findRoute } from '@sluice/core/engine';
+import { type AdminApi, type AdminRequest, isAdminPath } from '../admin/api.ts';
+import { Problem } from '../admin/problem.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
 import type { Services } from '../exchange/types.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
@@ -12,19 +14,25 @@ import { refusal } from '../http/refusal.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
-import { checkCaller } from './admit.ts';
+import { checkForm } from './admit.ts';
 import { handle, type Incoming } from './handle.ts';
+import { MetricsAccess, sendMetrics } from './metrics-page.ts';
 
 /** The gateway's HTTP server. */
 export class Gateway {
   readonly #services: Services;
   readonly #server: Server;
+  readonly #metricsAccess: MetricsAccess;
+  readonly #admin: AdminApi | undefined;
   #isDraining = false;
   #acceptFailedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(services: Services) {
+  /** `admin` serves `/admin`; without it, there is none. */
+  constructor(services: Services, admin?: AdminApi) {
     const { limits } = services;
     this.#services = services;
+    this.#metricsAccess = new MetricsAccess(services.log);
+    this.#admin = admin;
     this.#server = createServer({
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersReadMs,
@@ -99,6 +107,10 @@ export class Gateway {
   #route(id: string, request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const headers = joinHeaders(request.headers);
+    if (this.#admin && isAdminPath(request.url ?? '')) {
+      this.#sendAdmin(this.#admin, { id, request, response, headers });
+      return;
+    }
     const route = findRoute(request.url ?? '/', headers);
     const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
     const incoming = { id, request, response, connection, headers, route, directory: this.#services.directory() };
@@ -106,6 +118,17 @@ export class Gateway {
     void (page ? this.#sendPage(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
       this.#crash(cause, id, response),
     );
+  }
+
+  #sendAdmin(admin: AdminApi, incoming: AdminRequest): void {
+    try {
+      checkForm(incoming, this.#services);
+    } catch (error) {
+      if (!(error instanceof CodecError)) throw error;
+      admin.refuse(incoming, new Problem(error.error.http_status ?? 400, error.message));
+      return;
+    }
+    admin.handle(incoming).catch((cause: unknown) => this.#crash(cause, incoming.id, incoming.response));
   }
 
   /** Notifies every request on the socket, because pipelined requests share it. */
@@ -135,7 +158,7 @@ export class Gateway {
   async #sendPage(page: OwnPage, incoming: Incoming): Promise<void> {
     const { id, response, route } = incoming;
     try {
-      if (!page.isPublic) checkCaller(incoming);
+      if (!page.isPublic) this.#metricsAccess.check(incoming);
       await page.send(response, { id, metrics: this.#services.metrics, isDraining: this.#isDraining });
     } catch (error) {
       if (!(error instanceof CodecError)) throw error;
@@ -165,7 +188,7 @@ const ACCEPT_LOG_MS = 1000;
 
 /** A page of the gateway itself. */
 export interface OwnPage {
-  /** Whether it needs no client key, because it contains no private data. */
+  /** Whether it needs no key, because it contains no private data. */
   isPublic: boolean;
   send(response: ServerResponse, context: PageContext): void | Promise<void>;
 }
@@ -193,14 +216,14 @@ const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
     '/metrics',
     {
       isPublic: false,
-      send: async (response, { id, metrics }) => sendText(response, 200, await metrics.text(), id, metrics.contentType),
+      send: (response, { id, metrics }) => sendMetrics(response, id, metrics),
     },
   ],
 ] satisfies [string, OwnPage][]);
 
-function sendText(response: ServerResponse, status: number, text: string, id: string, type = 'text/plain; charset=utf-8'): void {
+function sendText(response: ServerResponse, status: number, text: string, id: string): void {
   response.writeHead(status, {
-    'content-type': type,
+    'content-type': 'text/plain; charset=utf-8',
     'content-length': String(Buffer.byteLength(text)),
     'x-sluice-request-id': id,
   });

@@ -8,6 +8,8 @@ import { BoundedCache } from '@sluice/core/internal';
 export class Breakers {
   readonly #now: () => number;
   readonly #states = new BoundedCache<State>(TARGET_LIMITS);
+  /** Targets that have been paused and not succeeded since, for reports. */
+  readonly #paused = new Set<string>();
 
   /** `now`: milliseconds of a monotonic clock. */
   constructor(now: () => number) {
@@ -51,9 +53,19 @@ export class Breakers {
       : undefined;
   }
 
+  /** All paused targets, in the order of their pauses. */
+  listPaused(): PausedTarget[] {
+    return [...this.#paused].flatMap((target) => {
+      const state = this.#states.get(target);
+      const pause = this.pause([target]);
+      return state && pause ? [{ target, failures: state.failures, ...pause }] : [];
+    });
+  }
+
   /** Ends the pause of a target and forgets its failures. */
   succeeded(target: string): void {
     this.#states.delete(target);
+    if (this.#paused.size > 0) this.#paused.delete(target);
   }
 
   /** Counts a failure. During a pause it does not extend the pause, because probes are sent then. */
@@ -69,6 +81,12 @@ export class Breakers {
   rest(target: string, reason: string, ms: number = PAUSE_MS): void {
     const restsUntil = this.#now() + Math.min(ms, MAX_PAUSE_MS);
     this.#set(target, { failures: MAX_FAILURES, restsUntil, probedUntil: 0, reason });
+    this.#paused.delete(target);
+    this.#paused.add(target);
+    for (const oldest of this.#paused) {
+      if (this.#paused.size <= TARGET_LIMITS.entries) break;
+      this.#paused.delete(oldest);
+    }
   }
 
   #sortByPause(targets: readonly string[]): string[] {
@@ -98,6 +116,14 @@ export type Admission = 'usual' | 'probe' | 'resting';
 export interface Pause {
   ms: number;
   reason: string;
+}
+
+/** A paused target. */
+export interface PausedTarget extends Pause {
+  /** `provider/model` */
+  target: string;
+  /** Consecutive failures. */
+  failures: number;
 }
 
 interface State {

@@ -1,0 +1,258 @@
+/** Who may use the admin API: programs with the admin key, browsers with a session, and local programs when no key is set. */
+
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { HeaderBag } from '@sluice/core';
+import { BoundedCache } from '@sluice/core/internal';
+import type { Secret } from '../config/secrets.ts';
+import { isForeignPage, isLoopbackName } from '../http/origin.ts';
+import { isLoopback } from '../providers/base-url.ts';
+import { Problem } from './problem.ts';
+
+/** What a route needs. `sensitive`: contents of conversations, or all data at once; never open to local programs without a key. */
+export type AccessLevel = 'login' | 'read' | 'sensitive';
+
+/** How a caller was recognised. `session`: the console in a browser. `local`: a program on this machine, without a key. */
+export interface Caller {
+  readonly kind: 'key' | 'session' | 'local' | 'none';
+  /** When the access ends, in milliseconds since 1970; null when it does not. */
+  readonly expires: number | null;
+}
+
+/** The parts of the configuration that decide about access; read for every request, because a reload may change them. */
+export interface AccessPolicy {
+  readonly adminKey: Secret | undefined;
+  readonly hasClientKeys: boolean;
+}
+
+/** The parts of a request that decide about access. */
+export interface AccessRequest {
+  readonly method: string;
+  readonly headers: HeaderBag;
+  /** Addresses of both ends of the connection. */
+  readonly remote: string | undefined;
+  readonly local: string | undefined;
+}
+
+/** What a console session is created with. */
+export type Credential = { readonly token: string } | { readonly key: string };
+
+interface Session {
+  readonly created: number;
+  lastUsed: number;
+  /** The admin key at login; a session ends when the key changes. */
+  readonly keyDigest: string;
+}
+
+interface AccessOptions {
+  readonly policy: () => AccessPolicy;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Decides about access, and keeps sessions of the console in memory. */
+export class AdminAccess {
+  readonly #policy: () => AccessPolicy;
+  readonly #now: () => number;
+  /** Digests of one-time tokens, and when they were issued. */
+  readonly #tokens = new Map<string, number>();
+  /** By the digest of the cookie, so that memory holds nothing that could be used. */
+  readonly #sessions = new Map<string, Session>();
+  readonly #failures = new BoundedCache<Failures>(FAILURE_LIMITS);
+
+  constructor({ policy, now = Date.now }: AccessOptions) {
+    this.#policy = policy;
+    this.#now = now;
+  }
+
+  /** A token that opens one session of the console. Whoever prints it must not log it. */
+  issueToken(): string {
+    const token = createToken();
+    evictOldest(this.#tokens, MAX_TOKENS);
+    this.#tokens.set(digest(token).toString('hex'), this.#now());
+    return token;
+  }
+
+  /** Throws the problem when the request may not use a route of this level. */
+  admit(request: AccessRequest, level: AccessLevel): Caller {
+    const { headers } = request;
+    if (isForeignPage(headers)) throw new Problem(403, 'requests from web pages of other origins are not allowed');
+    if (level === 'login') return NO_ACCESS;
+    const { adminKey, hasClientKeys } = this.#policy();
+    const given = readKey(headers);
+    if (adminKey && given !== undefined) {
+      this.#checkKey(adminKey, given, request);
+      return KEY_ACCESS;
+    }
+    const session = this.#findSession(request);
+    if (session) return session;
+    if (adminKey) throw new Problem(401, `an admin key is required: ${HOW_TO_SEND}`, { headers: CHALLENGE });
+    if (hasClientKeys) throw new Problem(403, `the admin API is closed, because no admin key is set: ${WHAT_TO_SET}`);
+    checkLocal(request);
+    if (level === 'sensitive') throw new Problem(403, `this needs an admin key: ${WHAT_TO_SET}`);
+    return LOCAL_ACCESS;
+  }
+
+  /** Opens a session of the console. Returns the value of `Set-Cookie` and when the session ends at the latest. */
+  login(credential: Credential, request: AccessRequest): { cookie: string; expires: number } {
+    if ('key' in credential) this.#checkLoginKey(credential.key, request);
+    else this.#redeem(credential.token, request);
+    const cookie = createToken();
+    const now = this.#now();
+    evictOldest(this.#sessions, MAX_SESSIONS);
+    this.#sessions.set(digest(cookie).toString('hex'), { created: now, lastUsed: now, keyDigest: this.#keyDigest() });
+    return { cookie: formatCookie(cookie, SESSION_MS / 1000), expires: now + SESSION_MS };
+  }
+
+  /** Ends the session of the request. Returns the value of `Set-Cookie` that removes it from the browser. */
+  logout({ headers }: AccessRequest): string {
+    const cookie = readCookie(headers);
+    if (cookie !== undefined) this.#sessions.delete(digest(cookie).toString('hex'));
+    return formatCookie('', 0);
+  }
+
+  #checkLoginKey(key: string, request: AccessRequest): void {
+    const { adminKey } = this.#policy();
+    if (!adminKey) throw new Problem(403, `no admin key is set: ${WHAT_TO_SET}`);
+    this.#checkKey(adminKey, key, request);
+  }
+
+  #checkKey(adminKey: Secret, given: string, request: AccessRequest): void {
+    this.#checkFailures(request);
+    if (timingSafeEqual(digest(adminKey.reveal()), digest(given))) return;
+    this.#countFailure(request);
+    throw new Problem(401, 'the key is not the admin key; keys of clients do not open the admin API', { headers: CHALLENGE });
+  }
+
+  #redeem(token: string, request: AccessRequest): void {
+    this.#checkFailures(request);
+    const name = digest(token).toString('hex');
+    const issued = this.#tokens.get(name);
+    this.#tokens.delete(name);
+    if (issued !== undefined && this.#now() - issued < TOKEN_MS) return;
+    this.#countFailure(request);
+    throw new Problem(
+      401,
+      'the token is unknown, expired or was used before; restart the gateway for another, or use the admin key',
+    );
+  }
+
+  #findSession({ method, headers }: AccessRequest): Caller | undefined {
+    const cookie = readCookie(headers);
+    if (cookie === undefined) return undefined;
+    const name = digest(cookie).toString('hex');
+    const session = this.#sessions.get(name);
+    if (!session) return undefined;
+    const now = this.#now();
+    const isOver = now - session.created >= SESSION_MS || now - session.lastUsed >= IDLE_MS;
+    if (isOver || session.keyDigest !== this.#keyDigest()) {
+      this.#sessions.delete(name);
+      return undefined;
+    }
+    // A cookie is sent by the browser itself, so a request that changes something must prove which page sent it.
+    if (method !== 'GET' && headers['origin'] === undefined && headers['sec-fetch-site'] !== 'same-origin')
+      throw new Problem(403, 'a request with a session must come from a page of the gateway; programs use the admin key');
+    session.lastUsed = now;
+    return { kind: 'session', expires: Math.min(session.created + SESSION_MS, now + IDLE_MS) };
+  }
+
+  #keyDigest(): string {
+    const { adminKey } = this.#policy();
+    return adminKey ? digest(adminKey.reveal()).toString('hex') : '';
+  }
+
+  /** Refuses further attempts of an address that has failed too often, also with the right key: otherwise guessing is free. */
+  #checkFailures({ remote = '' }: AccessRequest): void {
+    const { count } = this.#readFailures(remote);
+    if (count < MAX_FAILURES) return;
+    const seconds = Math.ceil((FORGIVE_MS * (count - MAX_FAILURES + 1)) / 1000);
+    throw new Problem(429, `too many wrong keys; retry in ${seconds} s`, { headers: { 'retry-after': String(seconds) } });
+  }
+
+  #countFailure({ remote = '' }: AccessRequest): void {
+    this.#failures.set(remote, { count: this.#readFailures(remote).count + 1, at: this.#now() });
+  }
+
+  /** One failure is forgiven every `FORGIVE_MS`. */
+  #readFailures(remote: string): Failures {
+    const { count, at } = this.#failures.get(remote) ?? { count: 0, at: 0 };
+    return { count: Math.max(0, count - (this.#now() - at) / FORGIVE_MS), at };
+  }
+}
+
+interface Failures {
+  readonly count: number;
+  readonly at: number;
+}
+
+const NO_ACCESS: Caller = { kind: 'none', expires: null };
+
+const KEY_ACCESS: Caller = { kind: 'key', expires: null };
+
+const LOCAL_ACCESS: Caller = { kind: 'local', expires: null };
+
+const WHAT_TO_SET = 'set admin.key in the configuration, or SLUICE_ADMIN_KEY';
+
+const HOW_TO_SEND = 'send it as Authorization: Bearer or x-api-key';
+
+const CHALLENGE = { 'www-authenticate': 'Bearer realm="sluice admin"' };
+
+/** Tokens that may be unused at the same time. */
+const MAX_TOKENS = 8;
+
+/** A token may wait in a terminal until somebody opens the console. */
+const TOKEN_MS = 12 * 3_600_000;
+
+const MAX_SESSIONS = 64;
+
+const SESSION_MS = 12 * 3_600_000;
+
+const IDLE_MS = 30 * 60_000;
+
+/** Wrong keys of one address in a row. */
+const MAX_FAILURES = 10;
+
+const FORGIVE_MS = 6000;
+
+const FAILURE_LIMITS = { entries: 1000, bytes: 100_000 };
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+const createToken = (): string => randomBytes(32).toString('base64url');
+
+function evictOldest(map: Map<string, unknown>, max: number): void {
+  for (const name of map.keys()) {
+    if (map.size < max) return;
+    map.delete(name);
+  }
+}
+
+function readKey(headers: HeaderBag): string | undefined {
+  return /^Bearer\s{1,8}(\S+)\s*$/i.exec(headers['authorization'] ?? '')?.[1] ?? headers['x-api-key'];
+}
+
+const COOKIE = 'sluice_console';
+
+const COOKIE_PATTERN = new RegExp(`(?:^|;\\s?)${COOKIE}=([\\w-]{1,100})(?:;|$)`);
+
+const readCookie = (headers: HeaderBag): string | undefined => COOKIE_PATTERN.exec(headers['cookie'] ?? '')?.[1];
+
+const formatCookie = (value: string, seconds: number): string =>
+  `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/admin; Max-Age=${seconds}`;
+
+/** Without any key, only programs on this machine are admitted: no browser, whose pages come from anywhere, and no proxy. */
+function checkLocal({ headers, remote, local }: AccessRequest): void {
+  const isLocal = [remote, local].every((address) => address !== undefined && isLoopback(address.replace(/^::ffff:/, '')));
+  const { host } = headers;
+  if (!isLocal || host === undefined || !isLoopbackName(host))
+    throw new Problem(403, `without an admin key, only programs on this machine may use the admin API: ${WHAT_TO_SET}`);
+  const name = [...BROWSER_HEADERS, ...PROXY_HEADERS].find((header) => headers[header] !== undefined);
+  if (name === undefined) return;
+  const sender = BROWSER_HEADERS.includes(name)
+    ? 'a browser needs a session of the console'
+    : 'requests through a proxy need a key';
+  throw new Problem(403, `${sender} (the request has the header ${name}): ${WHAT_TO_SET}`);
+}
+
+const BROWSER_HEADERS: readonly string[] = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'referer'];
+
+const PROXY_HEADERS: readonly string[] = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];

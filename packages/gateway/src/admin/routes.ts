@@ -1,0 +1,400 @@
+/** The routes of the admin API: one table, from which requests are served, the OpenAPI document is written and tests are made. */
+
+import { randomUUID } from 'node:crypto';
+import { open, unlink } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { CODECS } from '@sluice/core/engine';
+import { z } from 'zod';
+import type { GatewayState, ModelTarget } from '../config/resolve.ts';
+import { createPriceTable } from '../prices/table.ts';
+import type { Store } from '../store/index.ts';
+import type { Breakers } from '../upstream/breaker.ts';
+import type { AccessLevel, AccessRequest, AdminAccess, Caller } from './access.ts';
+import type { ChangeFeed } from './live.ts';
+import { choice, cursor, filter, integer, names, type Parameters, text, time, type Values } from './parameters.ts';
+import { Problem } from './problem.ts';
+import {
+  ATTEMPT,
+  CONFIG,
+  EXCHANGE,
+  EXCHANGE_FIELDS,
+  MODEL,
+  PRICE,
+  PROVIDER,
+  SELECTED_EXCHANGE,
+  SESSION,
+  selectFields,
+  USAGE,
+  viewAttempt,
+  viewConfig,
+  viewExchange,
+  viewModel,
+  viewPrice,
+  viewProvider,
+  viewSession,
+  viewUsage,
+} from './views.ts';
+
+/** What the routes work with. */
+export interface AdminContext {
+  readonly store: Store;
+  readonly feed: ChangeFeed;
+  readonly access: AdminAccess;
+  readonly breakers: Breakers;
+  /** The configuration in force. */
+  state(): GatewayState;
+  /** The configuration file; null without one. */
+  readonly file: string | null;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Removes secrets from text that leaves the gateway. */
+  redact(text: string): string;
+  /** The OpenAPI document. */
+  document(): object;
+}
+
+/** One request to a route. */
+export interface Call<P extends Parameters = Parameters, Body = unknown> {
+  /** The part of the path in braces. */
+  readonly id: string;
+  readonly query: Values<P>;
+  readonly body: Body;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly caller: Caller;
+  readonly request: AccessRequest;
+  readonly response: ServerResponse;
+  readonly context: AdminContext;
+  /** Whether the caller still has access. */
+  readonly isAllowed: () => boolean;
+}
+
+/** What a route returns: a body, or undefined when it has written the response itself. */
+interface Reply {
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+type Handle<P extends Parameters, Body> = (call: Call<P, Body>) => Promise<Reply | undefined> | Reply | undefined;
+
+interface RouteOptions<P extends Parameters, Body> {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** Below `/admin/v1/`. */
+  readonly path: string;
+  readonly about: string;
+  readonly access: AccessLevel;
+  readonly query?: P;
+  /** What the part of the path in braces is. */
+  readonly idAbout?: string;
+  readonly body?: z.ZodType<Body>;
+  /** The body of a JSON response, or the content type of another one. */
+  readonly response: z.ZodType | string;
+  /** Whether the response has an ETag. */
+  readonly hasEtag?: boolean;
+  readonly handle: Handle<P, Body>;
+}
+
+/** A route. */
+export interface Route extends Omit<RouteOptions<Parameters, unknown>, 'query' | 'handle'> {
+  readonly query: Parameters;
+  readonly handle: (call: Call) => ReturnType<Handle<Parameters, unknown>>;
+}
+
+const route = <P extends Parameters, Body>({ query, handle, ...rest }: RouteOptions<P, Body>): Route => ({
+  ...rest,
+  query: query ?? {},
+  // The caller reads the query by `query` and the body by `body` of this route.
+  handle: (call) => handle(call as Call<P, Body>),
+});
+
+/** All routes begin with it. */
+export const PREFIX = '/admin/v1/';
+
+const MAX_ROWS = 1000;
+
+const limit = integer('Rows of a page.', 1, MAX_ROWS, 100);
+
+const fields = names('Fields of an exchange to return; `id` is always returned. All by default.', EXCHANGE_FIELDS);
+
+const page = { exchanges: z.array(SELECTED_EXCHANGE), next: z.string().nullable().describe('The cursor of the next page.') };
+
+/** Every route of the API. */
+export const ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: 'exchanges',
+    about: 'Exchanges, newest first, by pages',
+    access: 'read',
+    query: { filter, limit, cursor, fields },
+    response: z.strictObject(page),
+    async handle({ query, context: { store } }) {
+      const found = await store.list({
+        ...(query.filter && { filter: query.filter }),
+        ...(query.limit !== undefined && { limit: query.limit }),
+        ...(query.cursor !== undefined && { cursor: query.cursor }),
+      });
+      return {
+        body: { exchanges: found.exchanges.map((row) => selectFields(viewExchange(row), query.fields)), next: found.next },
+      };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'exchanges/live',
+    about: 'Exchanges as they are opened and settled, as server-sent events',
+    access: 'read',
+    query: { filter, fields, last_event_id: text('Resumes after this event, like the header Last-Event-ID.', 80) },
+    response: 'text/event-stream',
+    handle({ query, headers, response, isAllowed, context: { feed, redact } }) {
+      feed.listen(response, {
+        filter: query.filter,
+        lastEventId: headers['last-event-id'] ?? query.last_event_id,
+        format: (row) => redact(JSON.stringify(selectFields(viewExchange(row), query.fields))),
+        isAllowed,
+      });
+      return undefined;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'exchanges/{id}',
+    about: 'One exchange with its attempts',
+    idAbout: 'The id of an exchange.',
+    access: 'read',
+    response: z.strictObject({ exchange: EXCHANGE, attempts: z.array(ATTEMPT) }),
+    hasEtag: true,
+    async handle({ id, context: { store } }) {
+      const found = await store.get(id);
+      if (!found) throw new Problem(404, `no exchange has the id ${quote(id)}`);
+      return { body: { exchange: viewExchange(found.exchange), attempts: found.attempts.map(viewAttempt) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'sessions',
+    about: 'Recent sessions, newest first',
+    access: 'read',
+    query: { limit },
+    response: z.strictObject({ sessions: z.array(SESSION) }),
+    async handle({ query, context: { store } }) {
+      return { body: { sessions: (await store.sessions(query.limit)).map(viewSession) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'sessions/{id}',
+    about: 'One session with a page of its exchanges, newest first',
+    idAbout: 'The id of a session, as the client sent it.',
+    access: 'read',
+    query: { limit, cursor, fields },
+    response: z.strictObject({ session: SESSION, ...page }),
+    async handle({ id, query, context: { store } }) {
+      const found = await store.session(id, {
+        ...(query.limit !== undefined && { limit: query.limit }),
+        ...(query.cursor !== undefined && { cursor: query.cursor }),
+      });
+      if (!found) throw new Problem(404, `no session has the id ${quote(id)}`);
+      const exchanges = found.exchanges.map((row) => selectFields(viewExchange(row), query.fields));
+      return { body: { session: viewSession(found.session), exchanges, next: found.next } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'usage',
+    about: 'Requests, tokens and cost of settled exchanges, by group and time',
+    access: 'read',
+    query: {
+      by: choice('What to group by; `model` by default.', ['model', 'provider', 'key', 'tag', 'day']),
+      since: time('From this time on, rounded down to the hour.'),
+      until: time('Before this time, rounded up to the hour.'),
+      bucket: choice('Also splits by time.', ['hour', 'day']),
+      key: text('Only this key.'),
+      model: text('Only this model.'),
+      provider: text('Only this provider.'),
+      tag: text('Only this tag.'),
+    },
+    response: z.strictObject({ by: z.string(), usage: z.array(USAGE) }),
+    async handle({ query: { by = 'model', since, until, bucket, ...where }, context: { store } }) {
+      const usage = await store.usage({
+        by,
+        ...(since !== undefined && { since }),
+        ...(until !== undefined && { until }),
+        ...(bucket !== undefined && { bucket }),
+        where: Object.fromEntries(Object.entries(where).filter(([, value]) => value !== undefined)),
+      });
+      return { body: { by, usage: usage.map(viewUsage) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'providers',
+    about: 'Providers: health, pauses after failures, and recent requests',
+    access: 'read',
+    response: z.strictObject({ providers: z.array(PROVIDER) }),
+    async handle({ context: { store, state, breakers, now } }) {
+      const usage = await store.usage({ by: 'provider', since: now() - HOUR_MS });
+      const byProvider = new Map(usage.map((row) => [row.group, row]));
+      const paused = breakers.listPaused();
+      const providers = [...state().providers.values()];
+      return { body: { providers: providers.map((provider) => viewProvider(provider, paused, byProvider.get(provider.id))) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'models',
+    about: 'Model names of the configuration: targets, limits and prices',
+    access: 'read',
+    response: z.strictObject({ models: z.array(MODEL) }),
+    handle({ context }) {
+      const state = context.state();
+      const facts = { prices: createPriceTable(state), findLimit, now: context.now() };
+      return { body: { models: state.models.map((name) => viewModel(name, state.resolveModel(name) ?? [], facts)) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'prices',
+    about: 'The version of the price table, and the price of one model',
+    access: 'read',
+    query: { provider: text('The id of a provider.'), model: text('The name of the model there.') },
+    response: z.strictObject({ version: z.string(), configured: z.array(z.string()), price: PRICE.nullable() }),
+    handle({ query: { provider, model }, context }) {
+      if ((provider === undefined) !== (model === undefined))
+        throw new Problem(400, 'provider and model are needed together, or neither of them');
+      const state = context.state();
+      const table = createPriceTable(state);
+      const price = provider === undefined || model === undefined ? null : viewPrice(table.find(provider, model), context.now());
+      return { body: { version: table.version, configured: Object.keys(state.prices), price } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'config',
+    about: 'The configuration in force, without secrets',
+    access: 'read',
+    response: CONFIG,
+    hasEtag: true,
+    handle({ context: { state, file, store } }) {
+      return { body: viewConfig(state(), file, store.folder) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'store',
+    about: 'The state of the ledger',
+    access: 'read',
+    response: z.strictObject({
+      is_persistent: z.boolean(),
+      accepting: z.boolean(),
+      integrity: z.enum(['unchecked', 'checking', 'ok', 'damaged']),
+      queued_rows: z.int(),
+      written_rows: z.int(),
+      rejected_rows: z.int(),
+      failed_batches: z.int(),
+      crashed_exchanges: z.int(),
+      last_error: z.string().nullable(),
+    }),
+    handle({ context: { store } }) {
+      return { body: { is_persistent: store.folder !== null, ...store.status() } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'whoami',
+    about: 'How the caller was recognised, and what it may do',
+    access: 'read',
+    response: z.strictObject({
+      access: z.enum(['key', 'session', 'local']),
+      may_read_sensitive: z.boolean(),
+      expires_at: z.iso.datetime().nullable(),
+      boot_id: z.string(),
+    }),
+    handle({ caller: { kind, expires }, context: { store } }) {
+      const expires_at = expires === null ? null : new Date(expires).toISOString();
+      return { body: { access: kind, may_read_sensitive: kind !== 'local', expires_at, boot_id: store.boot } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: 'session',
+    about: 'Opens a session of the console, by a one-time token or the admin key; the response sets a cookie',
+    access: 'login',
+    body: z.union([z.strictObject({ token: z.string().min(1).max(512) }), z.strictObject({ key: z.string().min(1).max(4096) })]),
+    response: z.strictObject({ expires_at: z.iso.datetime() }),
+    handle({ body, request, context: { access } }) {
+      const { cookie, expires } = access.login(body, request);
+      return { body: { expires_at: new Date(expires).toISOString() }, headers: { 'set-cookie': cookie } };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: 'session',
+    about: 'Ends the session of the console',
+    access: 'read',
+    response: z.strictObject({ ended: z.literal(true) }),
+    handle({ request, context: { access } }) {
+      return { body: { ended: true }, headers: { 'set-cookie': access.logout(request) } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: 'backup',
+    about: 'A copy of the database, made while the gateway runs',
+    access: 'sensitive',
+    response: 'application/vnd.sqlite3',
+    async handle({ response, context }) {
+      await sendBackup(response, context);
+      return undefined;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'openapi.json',
+    about: 'This API as an OpenAPI 3.1 document',
+    access: 'read',
+    response: z.looseObject({ openapi: z.literal('3.1.0') }),
+    handle({ context }) {
+      return { body: context.document() };
+    },
+  }),
+];
+
+const HOUR_MS = 3_600_000;
+
+const quote = (value: string): string => JSON.stringify(value.slice(0, 100));
+
+/** The default of a profile is a guess for unknown models, so it is not shown. */
+function findLimit({ provider: { provider, profileId }, model }: ModelTarget): number | null {
+  const codec = CODECS[provider.protocol];
+  const limit = provider.profile?.max_output_tokens ?? codec.profileFor(profileId, model).max_output_tokens;
+  return limit === undefined || limit === codec.profileFor('', '').max_output_tokens ? null : limit;
+}
+
+/** Stores that are being copied: a copy takes as much disk as the database. */
+const copying = new WeakSet<Store>();
+
+/** Streams a copy of the database. Its name is removed before it is sent, so that no file stays behind. */
+async function sendBackup(response: ServerResponse, { store, now }: AdminContext): Promise<void> {
+  if (store.folder === null) throw new Problem(409, 'the ledger is kept in memory; set a data folder to back it up');
+  if (copying.has(store)) throw new Problem(409, 'another backup is being made; retry when it is done');
+  copying.add(store);
+  const file = join(store.folder, `backup-${randomUUID()}.tmp`);
+  try {
+    await store.backup(file);
+    const handle = await open(file, 'r');
+    await unlink(file);
+    const { size } = await handle.stat();
+    const name = `sluice-${new Date(now()).toISOString().replace(/[-:]|\.\d+/g, '')}.db`;
+    response.writeHead(200, {
+      'content-type': 'application/vnd.sqlite3',
+      'content-length': String(size),
+      'content-disposition': `attachment; filename="${name}"`,
+      'cache-control': 'no-store',
+    });
+    // The stream closes the handle. A client that leaves is no failure of the gateway.
+    await pipeline(handle.createReadStream(), response).catch(() => response.destroy());
+  } finally {
+    copying.delete(store);
+  }
+}
