@@ -16,6 +16,8 @@ export interface Caller {
   readonly kind: 'key' | 'session' | 'local' | 'none';
   /** When the access ends, in milliseconds since 1970; null when it does not. */
   readonly expires: number | null;
+  /** Whether contents of conversations may be returned. */
+  readonly mayReadSensitive: boolean;
 }
 
 /** The parts of the configuration that decide about access; read for every request, because a reload may change them. */
@@ -152,7 +154,7 @@ export class AdminAccess {
     if (method !== 'GET' && headers['origin'] === undefined && headers['sec-fetch-site'] !== 'same-origin')
       throw new Problem(403, 'a request with a session must come from a page of the gateway; programs use the admin key');
     session.lastUsed = now;
-    return { kind: 'session', expires: Math.min(session.created + SESSION_MS, now + IDLE_MS) };
+    return { kind: 'session', expires: Math.min(session.created + SESSION_MS, now + IDLE_MS), mayReadSensitive: true };
   }
 
   #keyDigest(): string {
@@ -184,11 +186,11 @@ interface Failures {
   readonly at: number;
 }
 
-const NO_ACCESS: Caller = { kind: 'none', expires: null };
+const NO_ACCESS: Caller = { kind: 'none', expires: null, mayReadSensitive: false };
 
-const KEY_ACCESS: Caller = { kind: 'key', expires: null };
+const KEY_ACCESS: Caller = { kind: 'key', expires: null, mayReadSensitive: true };
 
-const LOCAL_ACCESS: Caller = { kind: 'local', expires: null };
+const LOCAL_ACCESS: Caller = { kind: 'local', expires: null, mayReadSensitive: false };
 
 const WHAT_TO_SET = 'set admin.key in the configuration, or SLUICE_ADMIN_KEY';
 

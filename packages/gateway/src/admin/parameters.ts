@@ -39,7 +39,7 @@ export function readQuery<P extends Parameters>(parameters: P, query: string, no
   for (const [name, text] of given) {
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     if (!parameter) fail(name, describeUnknown(name, Object.keys(parameters)));
-    else if (values.has(name)) fail(name, 'is given more than once');
+    else if (values.has(name)) fail(name, 'given more than once');
     else
       try {
         values.set(name, parameter.read(text, now));
@@ -56,7 +56,7 @@ export function readQuery<P extends Parameters>(parameters: P, query: string, no
 
 function describeUnknown(name: string, known: readonly string[]): string {
   const list = known.length > 0 ? `; known: ${known.join(', ')}` : '; this endpoint has none';
-  return `is unknown${didYouMean(name.slice(0, MAX_SHOWN), known)}${list}`;
+  return `unknown${didYouMean(name.slice(0, MAX_SHOWN), known)}${list}`;
 }
 
 const MAX_SHOWN = 60;

@@ -128,14 +128,17 @@ export const ROUTES: readonly Route[] = [
     access: 'read',
     query: { filter, limit, cursor, fields },
     response: z.strictObject(page),
-    async handle({ query, context: { store } }) {
+    async handle({ query, caller, context: { store } }) {
       const found = await store.list({
         ...(query.filter && { filter: query.filter }),
         ...(query.limit !== undefined && { limit: query.limit }),
         ...(query.cursor !== undefined && { cursor: query.cursor }),
       });
       return {
-        body: { exchanges: found.exchanges.map((row) => selectFields(viewExchange(row), query.fields)), next: found.next },
+        body: {
+          exchanges: found.exchanges.map((row) => selectFields(viewExchange(row, caller), query.fields)),
+          next: found.next,
+        },
       };
     },
   }),
@@ -146,11 +149,11 @@ export const ROUTES: readonly Route[] = [
     access: 'read',
     query: { filter, fields, last_event_id: text('Resumes after this event, like the header Last-Event-ID.', 80) },
     response: 'text/event-stream',
-    handle({ query, headers, response, isAllowed, context: { feed, redact } }) {
+    handle({ query, headers, response, caller, isAllowed, context: { feed, redact } }) {
       feed.listen(response, {
         filter: query.filter,
         lastEventId: headers['last-event-id'] ?? query.last_event_id,
-        format: (row) => redact(JSON.stringify(selectFields(viewExchange(row), query.fields))),
+        format: (row) => redact(JSON.stringify(selectFields(viewExchange(row, caller), query.fields))),
         isAllowed,
       });
       return undefined;
@@ -164,10 +167,10 @@ export const ROUTES: readonly Route[] = [
     access: 'read',
     response: z.strictObject({ exchange: EXCHANGE, attempts: z.array(ATTEMPT) }),
     hasEtag: true,
-    async handle({ id, context: { store } }) {
+    async handle({ id, caller, context: { store } }) {
       const found = await store.get(id);
       if (!found) throw new Problem(404, `no exchange has the id ${quote(id)}`);
-      return { body: { exchange: viewExchange(found.exchange), attempts: found.attempts.map(viewAttempt) } };
+      return { body: { exchange: viewExchange(found.exchange, caller), attempts: found.attempts.map(viewAttempt) } };
     },
   }),
   route({
@@ -189,13 +192,13 @@ export const ROUTES: readonly Route[] = [
     access: 'read',
     query: { limit, cursor, fields },
     response: z.strictObject({ session: SESSION, ...page }),
-    async handle({ id, query, context: { store } }) {
+    async handle({ id, query, caller, context: { store } }) {
       const found = await store.session(id, {
         ...(query.limit !== undefined && { limit: query.limit }),
         ...(query.cursor !== undefined && { cursor: query.cursor }),
       });
       if (!found) throw new Problem(404, `no session has the id ${quote(id)}`);
-      const exchanges = found.exchanges.map((row) => selectFields(viewExchange(row), query.fields));
+      const exchanges = found.exchanges.map((row) => selectFields(viewExchange(row, caller), query.fields));
       return { body: { session: viewSession(found.session), exchanges, next: found.next } };
     },
   }),
@@ -310,9 +313,9 @@ export const ROUTES: readonly Route[] = [
       expires_at: z.iso.datetime().nullable(),
       boot_id: z.string(),
     }),
-    handle({ caller: { kind, expires }, context: { store } }) {
+    handle({ caller: { kind, expires, mayReadSensitive }, context: { store } }) {
       const expires_at = expires === null ? null : new Date(expires).toISOString();
-      return { body: { access: kind, may_read_sensitive: kind !== 'local', expires_at, boot_id: store.boot } };
+      return { body: { access: kind, may_read_sensitive: mayReadSensitive, expires_at, boot_id: store.boot } };
     },
   }),
   route({

@@ -75,7 +75,7 @@ export const EXCHANGE = z.strictObject({
         message: z.string().optional(),
       }),
     )
-    .describe('The first losses and repairs of the conversion.'),
+    .describe('The first losses and repairs of the conversion; messages only with a key or session.'),
   rules: z.array(z.string()).describe('Rules that the upstream broke.'),
 });
 
@@ -94,10 +94,16 @@ const MAX_DATE_MS = Date.UTC(9999, 11, 31);
 
 const formatOptionalTime = (ms: number | null): string | null => (ms === null ? null : formatTime(ms));
 
-/** An exchange of the ledger. */
-export function viewExchange(row: ExchangeRow): Exchange {
-  const { ts, settled_ts, boot_id: _, note_codes: __, ...rest } = row;
-  return { ...rest, created_at: formatTime(ts), settled_at: formatOptionalTime(settled_ts), outcome: classify(row) };
+/** An exchange of the ledger. Messages of notes may quote the request, so not every caller may read them. */
+export function viewExchange(row: ExchangeRow, { mayReadSensitive }: { mayReadSensitive: boolean }): Exchange {
+  const { ts, settled_ts, boot_id: _, note_codes: __, notes, ...rest } = row;
+  return {
+    ...rest,
+    notes: mayReadSensitive ? notes : notes.map(({ message: _message, ...note }) => note),
+    created_at: formatTime(ts),
+    settled_at: formatOptionalTime(settled_ts),
+    outcome: classify(row),
+  };
 }
 
 /** The selected fields of an exchange, and always its id. */

@@ -1,0 +1,274 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type AccessLevel, type AccessRequest, AdminAccess } from '../../src/admin/access.ts';
+import { ROUTES } from '../../src/admin/routes.ts';
+import { Secret } from '../../src/config/secrets.ts';
+import { ADMIN_KEY, CLIENT_KEY, send, startAdmin, type TestGateway, withKey } from './start.ts';
+
+
+/** Every route is decided here: a new one without a line fails. */
+const LEVELS: Readonly<Record<string, AccessLevel>> = {
+  'GET exchanges': 'read',
+  'GET exchanges/live': 'read',
+  'GET exchanges/{id}': 'read',
+  'GET sessions': 'read',
+  'GET sessions/{id}': 'read',
+  'GET usage': 'read',
+  'GET providers': 'read',
+  'GET models': 'read',
+  'GET prices': 'read',
+  'GET config': 'read',
+  'GET store': 'read',
+  'GET whoami': 'read',
+  'POST session': 'login',
+  'DELETE session': 'read',
+  'POST backup': 'sensitive',
+  'GET openapi.json': 'read',
+};
+
+test('every route has a decided level of access', () => {
+  expect(Object.fromEntries(ROUTES.map(({ method, path, access }) => [`${method} ${path}`, access]))).toEqual(LEVELS);
+});
+
+type Verdict = 'yes' | 401 | 403;
+
+interface Situation {
+  gateway: 'open' | 'client keys' | 'admin key' | 'both keys';
+  caller: string;
+  headers: Record<string, string>;
+  /** Whether a session of the console is sent along. */
+  hasSession?: boolean;
+  verdicts: Record<AccessLevel, Verdict>;
+}
+
+const all = (verdict: Verdict): Record<AccessLevel, Verdict> => ({ login: 'yes', read: verdict, sensitive: verdict });
+const NOBODY: Record<AccessLevel, Verdict> = { login: 403, read: 403, sensitive: 403 };
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
+const FOREIGN = { origin: 'http://evil.example' };
+
+const SITUATIONS: readonly Situation[] = [
+  { gateway: 'open', caller: 'a local program', headers: {}, verdicts: { login: 'yes', read: 'yes', sensitive: 403 } },
+  { gateway: 'open', caller: 'a page of another origin', headers: FOREIGN, verdicts: NOBODY },
+  { gateway: 'open', caller: 'a page of another site', headers: { 'sec-fetch-site': 'cross-site' }, verdicts: NOBODY },
+  { gateway: 'open', caller: 'a page of the gateway', headers: SAME_ORIGIN, verdicts: all(403) },
+  { gateway: 'open', caller: 'an address bar', headers: { 'sec-fetch-site': 'none' }, verdicts: all(403) },
+  { gateway: 'open', caller: 'a browser without fetch metadata', headers: { referer: 'http://x/' }, verdicts: all(403) },
+  { gateway: 'open', caller: 'a rebound name', headers: { host: 'evil.example' }, verdicts: all(403) },
+  { gateway: 'open', caller: 'a proxy', headers: { 'x-forwarded-for': '10.0.0.1' }, verdicts: all(403) },
+  { gateway: 'open', caller: 'any key', headers: withKey('x'), verdicts: { login: 'yes', read: 'yes', sensitive: 403 } },
+  { gateway: 'open', caller: 'a session', headers: SAME_ORIGIN, hasSession: true, verdicts: all('yes') },
+  { gateway: 'open', caller: 'a session of another origin', headers: FOREIGN, hasSession: true, verdicts: NOBODY },
+  { gateway: 'client keys', caller: 'nobody', headers: {}, verdicts: all(403) },
+  { gateway: 'client keys', caller: 'a client', headers: withKey(CLIENT_KEY), verdicts: all(403) },
+  { gateway: 'client keys', caller: 'a client by x-api-key', headers: { 'x-api-key': CLIENT_KEY }, verdicts: all(403) },
+  { gateway: 'client keys', caller: 'a session', headers: SAME_ORIGIN, hasSession: true, verdicts: all('yes') },
+  { gateway: 'admin key', caller: 'nobody', headers: {}, verdicts: all(401) },
+  { gateway: 'admin key', caller: 'the admin', headers: withKey(ADMIN_KEY), verdicts: all('yes') },
+  { gateway: 'both keys', caller: 'nobody', headers: {}, verdicts: all(401) },
+  { gateway: 'both keys', caller: 'an empty key', headers: { authorization: 'Bearer ' }, verdicts: all(401) },
+  { gateway: 'both keys', caller: 'basic authentication', headers: { authorization: 'Basic eDp5' }, verdicts: all(401) },
+  { gateway: 'both keys', caller: 'an invented session', headers: { cookie: 'sluice_console=abc' }, verdicts: all(401) },
+  { gateway: 'both keys', caller: 'a key in the query only', headers: {}, verdicts: all(401) },
+  { gateway: 'both keys', caller: 'the admin by x-api-key', headers: { 'x-api-key': ADMIN_KEY }, verdicts: all('yes') },
+  {
+    gateway: 'both keys',
+    caller: 'the admin by any name',
+    headers: { ...withKey(ADMIN_KEY), host: 'a.b' },
+    verdicts: all('yes'),
+  },
+  {
+    gateway: 'both keys',
+    caller: 'the admin in a foreign page',
+    headers: { ...withKey(ADMIN_KEY), ...FOREIGN },
+    verdicts: NOBODY,
+  },
+  { gateway: 'both keys', caller: 'a session', headers: SAME_ORIGIN, hasSession: true, verdicts: all('yes') },
+];
+
+const gateways = new Map<Situation['gateway'], TestGateway>();
+
+beforeAll(async () => {
+  const admin = { key: ADMIN_KEY };
+  const auth = { keys: [CLIENT_KEY] };
+  gateways.set('open', await startAdmin({ config: { reset: false } }));
+  gateways.set('client keys', await startAdmin({ config: { auth } }));
+  gateways.set('admin key', await startAdmin({ env: { SLUICE_ADMIN_KEY: ADMIN_KEY } }));
+  gateways.set('both keys', await startAdmin({ config: { auth, admin } }));
+});
+
+afterAll(async () => {
+  for (const gateway of gateways.values()) await gateway.stop();
+});
+
+const find = (name: Situation['gateway']): TestGateway => {
+  const gateway = gateways.get(name);
+  if (!gateway) throw new Error(name);
+  return gateway;
+};
+
+/** The cookie of a new session. */
+async function openSession(gateway: TestGateway): Promise<string> {
+  const answer = await gateway.call('session', { method: 'POST', body: { token: gateway.issueConsoleToken() } });
+  expect(answer.status).toBe(200);
+  return String(answer.headers['set-cookie']).split(';', 1)[0] ?? '';
+}
+
+describe.each(SITUATIONS)('$gateway: $caller', ({ gateway: name, headers, hasSession, verdicts }) => {
+  test.each(ROUTES)('$method $path', async ({ method, path, access }) => {
+    const gateway = find(name);
+    const cookie = hasSession ? { cookie: await openSession(gateway) } : {};
+    const { status, json } = await gateway.call(path.replace('{id}', 'unknown'), { method, headers: { ...headers, ...cookie } });
+    const verdict = verdicts[access];
+    if (verdict === 'yes') expect([200, 404, 409, 415]).toContain(status);
+    else expect(status).toBe(verdict);
+    if (status === 403 && access !== 'login' && headers['origin'] === undefined && headers['sec-fetch-site'] !== 'cross-site')
+      expect(json.detail).toMatch(/admin\.key|SLUICE_ADMIN_KEY/);
+  });
+});
+
+describe('spellings of the path', () => {
+  test.each([
+    '//admin/v1/config',
+    '/./admin/v1/config',
+    '/%61dmin/v1/config',
+    '/ADMIN/v1/config',
+    '/admin;x/v1/config',
+    '/v1/../admin/v1/config',
+  ])('%s does not reach the admin API', async (path) => {
+    const { headers, text } = await send(find('both keys').url, path, { headers: withKey(ADMIN_KEY) });
+    expect(headers['content-type']).not.toBe('application/problem+json');
+    expect(text).not.toContain('client_keys');
+  });
+
+  test.each([
+    '/admin',
+    '/admin/',
+    '/admin?x',
+    '/admin/v1',
+    '/admin/v1/',
+    '/admin/v1/config/',
+    '/admin/v1//config',
+    '/admin/v1/%63onfig',
+    '/admin/v2/config',
+  ])('%s is refused without a key, and is unknown with one', async (path) => {
+    const gateway = find('both keys');
+    expect((await gateway.call(path)).status).toBe(401);
+    expect((await gateway.call(path, { headers: withKey(ADMIN_KEY) })).status).toBe(404);
+  });
+
+  test('another method gets 405 with those that are allowed', async () => {
+    const { status, headers } = await find('open').call('session', { method: 'PUT' });
+    expect([status, headers['allow']]).toEqual([405, 'POST, DELETE']);
+  });
+});
+
+describe('the client API', () => {
+  test('does not accept the admin key', async () => {
+    const { url } = find('both keys');
+    expect((await send(url, '/v1/models', { headers: withKey(ADMIN_KEY) })).status).toBe(401);
+    expect((await send(url, '/v1/models', { headers: withKey(CLIENT_KEY) })).status).toBe(200);
+  });
+});
+
+describe('AdminAccess', () => {
+  const REQUEST: AccessRequest = { method: 'GET', headers: { host: '127.0.0.1' }, remote: '127.0.0.1', local: '127.0.0.1' };
+  const MINUTE = 60_000;
+
+  function create(key: string | undefined = ADMIN_KEY) {
+    const world = { now: 1_700_000_000_000, key };
+    const access = new AdminAccess({
+      policy: () => ({ adminKey: world.key === undefined ? undefined : new Secret(world.key), hasClientKeys: true }),
+      now: () => world.now,
+    });
+    const open = (): AccessRequest => {
+      const { cookie } = access.login({ token: access.issueToken() }, REQUEST);
+      return { ...REQUEST, headers: { ...REQUEST.headers, cookie: `a=b; ${cookie.split(';', 1)[0]}` } };
+    };
+    return { world, access, open };
+  }
+
+  test('a token opens one session', () => {
+    const { access } = create();
+    const token = access.issueToken();
+    expect(access.login({ token }, REQUEST).cookie).toMatch(
+      /^sluice_console=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/,
+    );
+    expect(() => access.login({ token }, REQUEST)).toThrow('was used before');
+  });
+
+  test('a token expires', () => {
+    const { access, world } = create();
+    const token = access.issueToken();
+    world.now += 12 * 60 * MINUTE;
+    expect(() => access.login({ token }, REQUEST)).toThrow('expired');
+  });
+
+  test('the admin key opens a session, and another key does not', () => {
+    const { access } = create();
+    expect(access.login({ key: ADMIN_KEY }, REQUEST).expires).toBeGreaterThan(0);
+    expect(() => access.login({ key: CLIENT_KEY }, REQUEST)).toThrow('is not the admin key');
+  });
+
+  test.each([
+    { after: 29 * MINUTE, isOpen: true },
+    { after: 30 * MINUTE, isOpen: false },
+  ])('a session that was idle for $after ms is open: $isOpen', ({ after, isOpen }) => {
+    const { access, world, open } = create();
+    const request = open();
+    world.now += after;
+    if (isOpen) expect(access.admit(request, 'sensitive').kind).toBe('session');
+    else expect(() => access.admit(request, 'read')).toThrow('admin key is required');
+  });
+
+  test('a session ends after twelve hours of use', () => {
+    const { access, world, open } = create();
+    const request = open();
+    for (let minutes = 20; minutes < 12 * 60; minutes += 20) {
+      world.now += 20 * MINUTE;
+      access.admit(request, 'read');
+    }
+    world.now += 20 * MINUTE;
+    expect(() => access.admit(request, 'read')).toThrow('admin key is required');
+  });
+
+  test('a session ends by logout, and when the admin key changes', () => {
+    const { access, world, open } = create();
+    const first = open();
+    expect(access.logout(first)).toContain('Max-Age=0');
+    expect(() => access.admit(first, 'read')).toThrow();
+    const second = open();
+    world.key = 'another-key-0123456789';
+    expect(() => access.admit(second, 'read')).toThrow();
+  });
+
+  test('a session changes nothing without a sign of its page', () => {
+    const { access, open } = create();
+    const request = { ...open(), method: 'POST' };
+    expect(() => access.admit(request, 'sensitive')).toThrow('page of the gateway');
+    const withOrigin = { ...request, headers: { ...request.headers, origin: 'http://127.0.0.1' } };
+    expect(access.admit(withOrigin, 'sensitive').kind).toBe('session');
+  });
+
+  test('wrong keys are refused after ten, also the right one, and forgiven with time', () => {
+    const { access, world } = create();
+    const wrong = { ...REQUEST, headers: withKey('x') };
+    const right = { ...REQUEST, headers: withKey(ADMIN_KEY) };
+    const elsewhere = { ...right, remote: '127.0.0.2' };
+    for (let i = 0; i < 10; i++) expect(() => access.admit(wrong, 'read')).toThrow('is not the admin key');
+    expect(() => access.admit(wrong, 'read')).toThrow('too many wrong keys; retry in 6 s');
+    expect(() => access.admit(right, 'read')).toThrow('too many wrong keys');
+    expect(access.admit(elsewhere, 'read').kind).toBe('key');
+    world.now += 6000;
+    expect(access.admit(right, 'read').kind).toBe('key');
+  });
+
+  test('sessions and tokens are bounded; the oldest go first', () => {
+    const { access, open } = create();
+    const first = open();
+    const last = Array.from({ length: 64 }, open).at(-1) ?? first;
+    expect(() => access.admit(first, 'read')).toThrow();
+    expect(access.admit(last, 'read').kind).toBe('session');
+    const tokens = Array.from({ length: 9 }, () => access.issueToken());
+    expect(() => access.login({ token: tokens[0] ?? '' }, REQUEST)).toThrow('unknown');
+    expect(access.login({ token: tokens[1] ?? '' }, REQUEST).cookie).toContain('sluice_console=');
+  });
+});
