@@ -4,7 +4,6 @@ import { ROUTES } from '../../src/admin/routes.ts';
 import { Secret } from '../../src/config/secrets.ts';
 import { ADMIN_KEY, CLIENT_KEY, send, startAdmin, type TestGateway, withKey } from './start.ts';
 
-
 /** Every route is decided here: a new one without a line fails. */
 const LEVELS: Readonly<Record<string, AccessLevel>> = {
   'GET exchanges': 'read',
