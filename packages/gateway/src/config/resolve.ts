@@ -130,9 +130,13 @@ function readClientKeys({ source, env }: ResolveContext): readonly Secret[] {
 /** The admin key of the environment, for containers without a file. That of the file takes precedence. */
 const ADMIN_VARIABLE = 'SLUICE_ADMIN_KEY';
 
-function readAdminKey({ source, env }: ResolveContext): Secret | undefined {
-  const text = readEnv(env, ADMIN_VARIABLE);
-  return source.options.admin.key ?? (text === undefined ? undefined : new Secret(text));
+function readAdminKey({ source, env, problems }: ResolveContext): Secret | undefined {
+  const { key } = source.options.admin;
+  const text = key ? undefined : readEnv(env, ADMIN_VARIABLE);
+  if (text === undefined) return key;
+  if (!/^[\x21-\x7e]+$/.test(text))
+    problems.push({ message: `${ADMIN_VARIABLE} must be printable ASCII without spaces`, path: [] });
+  return new Secret(text);
 }
 
 interface OwnKeys {

@@ -81,6 +81,12 @@ describe('removing the keys or the providers', () => {
       env: { SLUICE_KEYS: 'another-key-0123456789' },
       reason: NO_KEYS,
     },
+    {
+      name: 'the admin key',
+      before: `admin: { key: an-admin-key }\n${PROVIDER}`,
+      after: PROVIDER,
+      reason: 'the reload would remove the admin key',
+    },
     { name: 'the only provider', before: KEYS + PROVIDER, after: KEYS, reason: NO_PROVIDER },
     { name: 'the only provider of an empty section', before: PROVIDER, after: 'providers: {}\n', reason: NO_PROVIDER },
     {
