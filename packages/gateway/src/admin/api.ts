@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HeaderBag } from '@sluice/core';
 import { didYouMean } from '@sluice/lab/text';
 import type { z } from 'zod';
@@ -12,6 +11,7 @@ import { buildDocument } from './openapi.ts';
 import { readQuery } from './parameters.ts';
 import { PROBLEM_TYPE, Problem, toProblem } from './problem.ts';
 import { type AdminContext, PREFIX, ROUTES, type Route } from './routes.ts';
+import { serialize } from './serialize.ts';
 
 /** Whether a request target belongs to the admin API. Other spellings of the path are not it, so they cannot reach it. */
 export const isAdminPath = (url: string): boolean => /^\/admin(?:[/?]|$)/.test(url);
@@ -228,26 +228,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Elements of a list that are written at once: 50 exchanges take less than a millisecond. */
-const CHUNK = 50;
-
-/** JSON without secrets. Long lists are written in parts, with other requests served in between. */
-async function serialize(body: object, redact: (text: string) => string): Promise<string> {
-  const members: string[] = [];
-  for (const [name, value] of Object.entries(body)) {
-    if (!Array.isArray(value) || value.length <= CHUNK) members.push(redact(`${JSON.stringify(name)}:${JSON.stringify(value)}`));
-    else members.push(`${JSON.stringify(name)}:[${(await serializeList(value, redact)).join(',')}]`);
-  }
-  return `{${members.join(',')}}`;
-}
-
-async function serializeList(list: readonly unknown[], redact: (text: string) => string): Promise<string[]> {
-  const parts: string[] = [];
-  for (let at = 0; at < list.length; at += CHUNK) {
-    if (at > 0) await nextTurn();
-    parts.push(redact(JSON.stringify(list.slice(at, at + CHUNK)).slice(1, -1)));
-  }
-  return parts;
 }

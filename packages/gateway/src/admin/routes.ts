@@ -15,6 +15,7 @@ import type { AccessLevel, AccessRequest, AdminAccess, Caller } from './access.t
 import type { ChangeFeed } from './live.ts';
 import { choice, cursor, filter, integer, names, type Parameters, text, time, type Values } from './parameters.ts';
 import { Problem } from './problem.ts';
+import { LazyList } from './serialize.ts';
 import {
   ATTEMPT,
   CONFIG,
@@ -25,7 +26,6 @@ import {
   PROVIDER,
   SELECTED_EXCHANGE,
   SESSION,
-  selectFields,
   USAGE,
   viewAttempt,
   viewConfig,
@@ -56,7 +56,7 @@ export interface AdminContext {
 }
 
 /** One request to a route. */
-export interface Call<P extends Parameters = Parameters, Body = unknown> {
+interface Call<P extends Parameters = Parameters, Body = unknown> {
   /** The part of the path in braces. */
   readonly id: string;
   readonly query: Values<P>;
@@ -134,12 +134,8 @@ export const ROUTES: readonly Route[] = [
         ...(query.limit !== undefined && { limit: query.limit }),
         ...(query.cursor !== undefined && { cursor: query.cursor }),
       });
-      return {
-        body: {
-          exchanges: found.exchanges.map((row) => selectFields(viewExchange(row, caller), query.fields)),
-          next: found.next,
-        },
-      };
+      const exchanges = new LazyList(found.exchanges, (row) => viewExchange(row, caller, query.fields));
+      return { body: { exchanges, next: found.next } };
     },
   }),
   route({
@@ -153,7 +149,7 @@ export const ROUTES: readonly Route[] = [
       feed.listen(response, {
         filter: query.filter,
         lastEventId: headers['last-event-id'] ?? query.last_event_id,
-        format: (row) => redact(JSON.stringify(selectFields(viewExchange(row, caller), query.fields))),
+        format: (row) => redact(JSON.stringify(viewExchange(row, caller, query.fields))),
         isAllowed,
       });
       return undefined;
@@ -198,7 +194,7 @@ export const ROUTES: readonly Route[] = [
         ...(query.cursor !== undefined && { cursor: query.cursor }),
       });
       if (!found) throw new Problem(404, `no session has the id ${quote(id)}`);
-      const exchanges = found.exchanges.map((row) => selectFields(viewExchange(row, caller), query.fields));
+      const exchanges = new LazyList(found.exchanges, (row) => viewExchange(row, caller, query.fields));
       return { body: { session: viewSession(found.session), exchanges, next: found.next } };
     },
   }),

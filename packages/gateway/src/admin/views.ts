@@ -87,6 +87,8 @@ export const SELECTED_EXCHANGE = z.union([EXCHANGE, EXCHANGE.partial().required(
 
 type Exchange = z.infer<typeof EXCHANGE>;
 
+type SelectedExchange = z.infer<typeof SELECTED_EXCHANGE>;
+
 const formatTime = (ms: number): string => new Date(Math.min(MAX_DATE_MS, Math.max(0, ms))).toISOString();
 
 /** The last year with four digits. */
@@ -94,22 +96,33 @@ const MAX_DATE_MS = Date.UTC(9999, 11, 31);
 
 const formatOptionalTime = (ms: number | null): string | null => (ms === null ? null : formatTime(ms));
 
-/** An exchange of the ledger. Messages of notes may quote the request, so not every caller may read them. */
-export function viewExchange(row: ExchangeRow, { mayReadSensitive }: { mayReadSensitive: boolean }): Exchange {
-  const { ts, settled_ts, boot_id: _, note_codes: __, notes, ...rest } = row;
-  return {
-    ...rest,
-    notes: mayReadSensitive ? notes : notes.map(({ message: _message, ...note }) => note),
-    created_at: formatTime(ts),
-    settled_at: formatOptionalTime(settled_ts),
-    outcome: classify(row),
-  };
-}
+type View = (row: ExchangeRow, mayReadSensitive: boolean) => unknown;
 
-/** The selected fields of an exchange, and always its id. */
-export function selectFields(exchange: Exchange, fields: ReadonlySet<string> | undefined): Partial<Exchange> {
-  if (!fields) return exchange;
-  return Object.fromEntries(Object.entries(exchange).filter(([name]) => name === 'id' || fields.has(name)));
+/** Fields that are not columns of the ledger. */
+const COMPUTED_FIELDS: ReadonlyMap<string, View> = new Map<keyof Exchange, View>([
+  ['created_at', ({ ts }) => formatTime(ts)],
+  ['settled_at', ({ settled_ts }) => formatOptionalTime(settled_ts)],
+  ['outcome', classify],
+  // Messages may quote the request, so not every caller may read them.
+  ['notes', ({ notes }, maySee) => (maySee ? notes : notes.map(({ message: _, ...note }) => note))],
+]);
+
+/**
+ * An exchange of the ledger, or the selected fields and the id of it. Field by field, because a rest of 40 properties
+ * takes 18 us, which is 18 ms a page.
+ */
+export function viewExchange(
+  row: ExchangeRow,
+  { mayReadSensitive }: { mayReadSensitive: boolean },
+  fields?: ReadonlySet<string>,
+): Exchange | SelectedExchange {
+  const view: Record<string, unknown> = {};
+  for (const name of EXCHANGE_FIELDS) {
+    if (fields && name !== 'id' && !fields.has(name)) continue;
+    const compute = COMPUTED_FIELDS.get(name);
+    view[name] = compute ? compute(row, mayReadSensitive) : row[name as keyof ExchangeRow]; // all others are columns
+  }
+  return view as SelectedExchange; // it has the names of the schema; tests hold the values
 }
 
 /** One attempt of an exchange. */

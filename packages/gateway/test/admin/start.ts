@@ -124,7 +124,7 @@ export function send(url: string, path: string, { method = 'GET', headers = {}, 
 }
 
 /** The route that serves a path. */
-export function findRoute(path: string, method: string): Route | undefined {
+function findRoute(path: string, method: string): Route | undefined {
   const [plain = ''] = path.split('?', 1);
   const isMatch = (pattern: string): boolean =>
     pattern === plain ||
