@@ -26,8 +26,6 @@ export interface AdminRequest {
 
 interface ApiOptions extends Omit<AdminContext, 'document'> {
   readonly log: Logger;
-  /** How long a client may stop reading a response. */
-  readonly stallMs: number;
 }
 
 /** The admin API of one gateway. */
@@ -174,10 +172,12 @@ function findRoute(path: string, method: string): Found {
 /** The id in a path; an empty text for a path without one, undefined when the path is another. */
 function matchPath(pattern: string, path: string): string | undefined {
   if (pattern === path) return '';
-  const prefix = pattern.endsWith('{id}') ? pattern.slice(0, -'{id}'.length) : undefined;
-  if (prefix === undefined || !path.startsWith(prefix)) return undefined;
-  const id = path.slice(prefix.length);
-  return id === '' || id.includes('/') ? undefined : decode(id);
+  const expected = pattern.split('/');
+  const given = path.split('/', expected.length + 1);
+  const at = expected.indexOf('{id}');
+  const isMatch = given.length === expected.length && expected.every((part, index) => index === at || part === given[index]);
+  const id = given[at] ?? '';
+  return at >= 0 && isMatch && id !== '' ? decode(id) : undefined;
 }
 
 /** NUL is in no id, so it marks what cannot be decoded. */

@@ -53,6 +53,8 @@ export interface AdminContext {
   redact(text: string): string;
   /** The OpenAPI document. */
   document(): object;
+  /** How long a client may stop reading a response. */
+  readonly stallMs: number;
 }
 
 /** One request to a route. */
@@ -374,13 +376,16 @@ function findLimit({ provider: { provider, profileId }, model }: ModelTarget): n
 const copying = new WeakSet<Store>();
 
 /** Streams a copy of the database. Its name is removed before it is sent, so that no file stays behind. */
-async function sendBackup(response: ServerResponse, { store, now }: AdminContext): Promise<void> {
+async function sendBackup(response: ServerResponse, { store, now, stallMs }: AdminContext): Promise<void> {
   if (store.folder === null) throw new Problem(409, 'the ledger is kept in memory; set a data folder to back it up');
   if (copying.has(store)) throw new Problem(409, 'another backup is being made; retry when it is done');
   copying.add(store);
   const file = join(store.folder, `backup-${randomUUID()}.tmp`);
   try {
+    // The copy of a large database takes long, and nothing is sent meanwhile.
+    response.setTimeout(0);
     await store.backup(file);
+    response.setTimeout(stallMs);
     const handle = await open(file, 'r');
     await unlink(file);
     const { size } = await handle.stat();

@@ -127,8 +127,7 @@ export function send(url: string, path: string, { method = 'GET', headers = {}, 
 function findRoute(path: string, method: string): Route | undefined {
   const [plain = ''] = path.split('?', 1);
   const isMatch = (pattern: string): boolean =>
-    pattern === plain ||
-    (pattern.endsWith('{id}') && /^[^/]+$/.test(plain.startsWith(pattern.slice(0, -4)) ? plain.slice(pattern.length - 4) : ''));
+    new RegExp(`^${pattern.replaceAll('.', '\\.').replace('{id}', '[^/]+')}$`).test(plain);
   return ROUTES.find((route) => route.method === method && isMatch(PREFIX + route.path));
 }
 
