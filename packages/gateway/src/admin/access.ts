@@ -174,10 +174,10 @@ export class AdminAccess {
     this.#failures.set(remote, { count: this.#readFailures(remote).count + 1, at: this.#now() });
   }
 
-  /** One failure is forgiven every `FORGIVE_MS`. */
+  /** One failure is forgiven every `FORGIVE_MS` since the last one. */
   #readFailures(remote: string): Failures {
     const { count, at } = this.#failures.get(remote) ?? { count: 0, at: 0 };
-    return { count: Math.max(0, count - (this.#now() - at) / FORGIVE_MS), at };
+    return { count: Math.max(0, count - Math.floor((this.#now() - at) / FORGIVE_MS)), at };
   }
 }
 

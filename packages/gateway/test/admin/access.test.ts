@@ -28,10 +28,12 @@ test('every route has a decided level of access', () => {
   expect(Object.fromEntries(ROUTES.map(({ method, path, access }) => [`${method} ${path}`, access]))).toEqual(LEVELS);
 });
 
-type Verdict = 'yes' | 401 | 403;
+/** `wrong key`: 401, or 429 after too many of them. */
+type Verdict = 'yes' | 401 | 403 | 'wrong key';
 
 interface Situation {
-  gateway: 'open' | 'client keys' | 'admin key' | 'both keys';
+  /** `guessed`: with both keys, for callers with wrong ones, who are soon refused without a look. */
+  gateway: 'open' | 'client keys' | 'admin key' | 'both keys' | 'guessed';
   caller: string;
   headers: Record<string, string>;
   /** Whether a session of the console is sent along. */
@@ -80,6 +82,11 @@ const SITUATIONS: readonly Situation[] = [
     headers: { ...withKey(ADMIN_KEY), ...FOREIGN },
     verdicts: NOBODY,
   },
+  { gateway: 'guessed', caller: 'a client', headers: withKey(CLIENT_KEY), verdicts: all('wrong key') },
+  { gateway: 'guessed', caller: 'a client by x-api-key', headers: { 'x-api-key': CLIENT_KEY }, verdicts: all('wrong key') },
+  { gateway: 'guessed', caller: 'a beginning of the key', headers: withKey(ADMIN_KEY.slice(0, -1)), verdicts: all('wrong key') },
+  { gateway: 'guessed', caller: 'more than the key', headers: withKey(`${ADMIN_KEY}x`), verdicts: all('wrong key') },
+  { gateway: 'guessed', caller: 'a long key', headers: withKey('x'.repeat(10_000)), verdicts: all('wrong key') },
   { gateway: 'both keys', caller: 'a session', headers: SAME_ORIGIN, hasSession: true, verdicts: all('yes') },
 ];
 
@@ -92,6 +99,7 @@ beforeAll(async () => {
   gateways.set('client keys', await startAdmin({ config: { auth } }));
   gateways.set('admin key', await startAdmin({ env: { SLUICE_ADMIN_KEY: ADMIN_KEY } }));
   gateways.set('both keys', await startAdmin({ config: { auth, admin } }));
+  gateways.set('guessed', await startAdmin({ config: { auth, admin } }));
 });
 
 afterAll(async () => {
@@ -118,6 +126,7 @@ describe.each(SITUATIONS)('$gateway: $caller', ({ gateway: name, headers, hasSes
     const { status, json } = await gateway.call(path.replace('{id}', 'unknown'), { method, headers: { ...headers, ...cookie } });
     const verdict = verdicts[access];
     if (verdict === 'yes') expect([200, 404, 409, 415]).toContain(status);
+    else if (verdict === 'wrong key') expect([401, 429]).toContain(status);
     else expect(status).toBe(verdict);
     if (status === 403 && access !== 'login' && headers['origin'] === undefined && headers['sec-fetch-site'] !== 'cross-site')
       expect(json.detail).toMatch(/admin\.key|SLUICE_ADMIN_KEY/);
@@ -158,6 +167,19 @@ describe('spellings of the path', () => {
     const { status, headers } = await find('open').call('session', { method: 'PUT' });
     expect([status, headers['allow']]).toEqual([405, 'POST, DELETE']);
   });
+});
+
+test('a wrong key gets 401, and 429 with the time to wait after ten of them', async () => {
+  const gateway = await startAdmin({ config: { admin: { key: ADMIN_KEY } } });
+  try {
+    const statuses: number[] = [];
+    for (let i = 0; i < 11; i++) statuses.push((await gateway.call('whoami', { headers: withKey('wrong') })).status);
+    expect(statuses).toEqual([...Array(10).fill(401), 429]);
+    const { headers } = await gateway.call('whoami', { headers: withKey('wrong') });
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+  } finally {
+    await gateway.stop();
+  }
 });
 
 describe('the client API', () => {
