@@ -27,7 +27,7 @@ interface FeedOptions {
 }
 
 /** What a listener wants. */
-export interface ListenOptions {
+export interface LiveOptions {
   readonly filter?: Filter | undefined;
   /** The id of the last event that the client has seen. */
   readonly lastEventId?: string | undefined;
@@ -83,7 +83,7 @@ export class ChangeFeed {
   }
 
   /** Sends changes to a client until it leaves. Throws a problem when too many listen. */
-  listen(response: ServerResponse, options: ListenOptions): void {
+  listen(response: ServerResponse, options: LiveOptions): void {
     const { maxListeners, clock, boot } = this.#options;
     if (this.#isClosed) throw new Problem(503, 'the gateway is shutting down', { headers: { 'retry-after': '1' } });
     if (this.#listeners.size >= maxListeners)
@@ -164,12 +164,12 @@ interface Source {
 /** One client. It lags behind the feed by what it has not read, and is closed when it reads too slowly. */
 class Listener {
   readonly response: ServerResponse;
-  readonly #options: ListenOptions;
+  readonly #options: LiveOptions;
   readonly #source: Source;
   #next: number;
   #isSending = false;
 
-  constructor(response: ServerResponse, options: ListenOptions, source: Source) {
+  constructor(response: ServerResponse, options: LiveOptions, source: Source) {
     this.response = response;
     this.#options = options;
     this.#source = source;

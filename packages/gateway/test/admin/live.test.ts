@@ -1,7 +1,7 @@
 import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ChangeFeed, type ListenOptions } from '../../src/admin/live.ts';
+import { ChangeFeed, type LiveOptions } from '../../src/admin/live.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { type ExchangeRow, type Ledger, openStore, parseFilter, type Store } from '../../src/store/index.ts';
 import { eventually } from '../gateway/start.ts';
@@ -154,7 +154,7 @@ describe('ChangeFeed', () => {
   /** A server whose every request listens to the feed. */
   async function serve(
     feed: ChangeFeed,
-    options: Partial<ListenOptions> = {},
+    options: Partial<LiveOptions> = {},
   ): Promise<{ url: string; responses: ServerResponse[] }> {
     const responses: ServerResponse[] = [];
     const server = createServer((incoming, response) => {
