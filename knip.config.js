@@ -1,9 +1,12 @@
-import { listEntries } from './scripts/build/packages.js';
+import { listEntries, PACKAGES } from './scripts/build/packages.js';
 
 const PROJECT = ['src/**/*.ts', 'test/**/*.ts'];
 
 /** Entry points are listed in package.json as builds; knip reads sources. */
 const entriesOf = (folder) => listEntries(folder).map(({ module }) => `src/${module}.ts`);
+
+const programsOf = (folder) =>
+  PACKAGES.filter((one) => one.folder === folder).flatMap(({ programs }) => programs.map((name) => `src/${name}.ts`));
 
 export default {
   workspaces: {
@@ -21,7 +24,11 @@ export default {
     },
     'packages/core': { entry: entriesOf('packages/core'), project: PROJECT },
     'packages/lab': { entry: entriesOf('packages/lab'), project: PROJECT },
-    'packages/gateway': { entry: [...entriesOf('packages/gateway'), 'src/cli/main.ts'], project: PROJECT },
+    'packages/gateway': {
+      entry: [...entriesOf('packages/gateway'), ...programsOf('packages/gateway')],
+      project: PROJECT,
+      ignoreBinaries: ['mount', 'umount'],
+    },
     bench: {
       entry: ['*.js', 'subjects/*.js', 'gateway/*.js', 'nightly/*.js'],
       project: ['**/*.js'],

@@ -255,6 +255,7 @@ function checkLocal({ headers, remote, local }: AccessRequest): void {
   throw new Problem(403, `${sender} (the request has the header ${name}): ${WHAT_TO_SET}`);
 }
 
-const BROWSER_HEADERS: readonly string[] = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'referer'];
+/** Without `sec-fetch-mode`, which Node's `fetch` sends, too. */
+const BROWSER_HEADERS: readonly string[] = ['origin', 'sec-fetch-site', 'sec-fetch-dest', 'referer'];
 
 const PROXY_HEADERS: readonly string[] = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];

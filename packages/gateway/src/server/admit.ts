@@ -31,7 +31,7 @@ export function checkForm(
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
 /** Rejects web pages of other origins, foreign hosts, and missing or wrong client keys. */
-export function checkCaller({ headers, route, directory: { gatekeeper } }: AdmissionRequest): void {
+function checkCaller({ headers, route, directory: { gatekeeper } }: AdmissionRequest): void {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
   // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');

@@ -50,7 +50,7 @@ export type Condition = { readonly negated: boolean } & (
 export type Filter = readonly Condition[];
 
 /** A term that is not understood. */
-export interface FilterProblem {
+interface FilterProblem {
   /** Where the term is in the text. */
   readonly start: number;
   readonly end: number;

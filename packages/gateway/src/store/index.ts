@@ -3,23 +3,18 @@ import { openSqliteReader, openSqliteStore } from './sqlite/store.ts';
 import type { Store, StoreOptions, StoreReader } from './store.ts';
 
 export { StoreError, type StoreErrorCode } from './errors.ts';
-export { type Filter, type FilterProblem, matchesFilter, type ParsedFilter, parseFilter } from './filter.ts';
+export { type Filter, matchesFilter, parseFilter } from './filter.ts';
 export type { Admission } from './ids.ts';
 export type {
   ExchangeDetail,
   ExchangePage,
-  ListQuery,
-  SessionDetail,
   SessionSummary,
   UsageQuery,
   UsageRow,
 } from './queries.ts';
-export { type Dimension, GRAIN_MS, type Grain, SUM_COLUMNS, type Sums } from './rollups.ts';
+export { GRAIN_MS, type Grain, SUM_COLUMNS, type Sums } from './rollups.ts';
 export type {
-  AttemptOpening,
-  AttemptProgress,
   AttemptRow,
-  AttemptSettlement,
   ExchangeOpening,
   ExchangeRow,
   ExchangeSettlement,
@@ -31,7 +26,7 @@ export type {
 export { classify, type Outcome } from './rows.ts';
 export { backUp, restore } from './sqlite/backup.ts';
 export { defaultDataFolder, listFiles } from './sqlite/folder.ts';
-export type { Ledger, Store, StoreOptions, StoreReader, StoreStatus } from './store.ts';
+export type { Ledger, Store, StoreOptions, StoreReader } from './store.ts';
 
 /**
  * Opens the store of a gateway. Throws a `StoreError`: `not_writable` (a caller may open one in memory instead), `owned` by another

@@ -37,7 +37,7 @@ export interface Logged {
 const PRICE = { input: '0.15', output: '0.61' };
 
 /** What tokens cost by that price, computed by other means than the gateway's: in hundredths of millionths. */
-export const costOf = ({ input_tokens: input, output_tokens: output }: CanonicalUsage): number =>
+const costOf = ({ input_tokens: input, output_tokens: output }: CanonicalUsage): number =>
   Math.floor((15 * input + 61 * output + 50) / 100);
 
 export interface RigOptions {
@@ -78,7 +78,7 @@ export class Rig {
       },
       services: (made) => {
         const { log, metrics } = made;
-        const keeping = createKeeping(rig.store, { durability: 'strict', clock: REAL_CLOCK, log, metrics });
+        const keeping = createKeeping(rig.store, rig.store, { durability: 'strict', clock: REAL_CLOCK, log, metrics });
         return services({ ...made, budget: unlimited(), random: () => -0.499, keeping });
       },
     });
@@ -171,7 +171,7 @@ function unlimited(): RetryBudget {
 }
 
 /** How one attempt must have been recorded. */
-export interface ExpectedAttempt {
+interface ExpectedAttempt {
   status?: number | null;
   ending: string;
   error?: string | null;
