@@ -297,6 +297,26 @@ describe.each(PAIRS)('$name', (pair) => {
   });
 });
 
+test.each(PAIRS.filter(({ client }) => client !== 'gemini'))(
+  'an error after heartbeats waits for the ledger, and has its status: $name',
+  async (pair) => {
+    ledger.held = ['settleExchange'];
+    faultd.play([{ wait: 20_000 }, { send: whole(400, '{"error":{"message":"no"}}') }]);
+    const client = await open(pair, true);
+    await eventually(() => faultd.served.length === 1);
+    await clock.advance(20_000);
+    await eventually(() => ledger.isWaiting('settleExchange'));
+    expect(client.received.toString('latin1')).toMatch(/^HTTP\/1.1 200/);
+    expect(isWhole(client)).toBe(false);
+    ledger.release();
+    await clock.advance(200);
+    expect((await client.reply()).body.toString()).toContain('no');
+    expect(ledger.ended).toMatchObject([{ http_status: 200, ending: 'upstream_error', input_tokens: null }]);
+    expect(ledger.written.filter(({ write }) => write === 'settleAttempt')).toMatchObject([{ row: { http_status: 400 } }]);
+    client.leave();
+  },
+);
+
 test.each(waysOf(PAIRS))('a failing handler leaves no attempt open: $name', async ({ pair, stream }) => {
   faultd.play(good(pair, stream));
   const failing = await startGateway({
