@@ -1,18 +1,13 @@
 /** Other processes beside the tests: gateways that own a folder, and programs that hold a lock. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { isFresh } from '../../../../scripts/build/freshness.js';
 
 const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** Workers and other processes run the build: an old one would test old code. */
 export function assertBuilt(): void {
-  for (const folder of ['', 'sqlite/'])
-    for (const name of readdirSync(local(`../../src/store/${folder}`)).filter((file) => file.endsWith('.ts'))) {
-      const built = local(`../../out/store/${folder}${name.replace('.ts', '.js')}`);
-      if (!existsSync(built) || statSync(built).mtimeMs < statSync(local(`../../src/store/${folder}${name}`)).mtimeMs)
-        throw new Error(`the build of src/store/${folder}${name} is missing or old; run "npm run build" first`);
-    }
+  if (!isFresh()) throw new Error('the build is missing or old; run "npm run build" first');
 }
 
 /** A running script. */
