@@ -22,7 +22,7 @@ const OUTCOME = {
   state: z.enum(['open', 'settled', 'crashed']),
   provider: text,
   upstream_protocol: text,
-  model: text.describe('The model as the upstream was asked for it.'),
+  model: text.describe('The model as requested from the upstream.'),
   model_answered: text,
   input_tokens: number.describe('All prompt tokens; cached ones are part of it.'),
   cache_read_tokens: number,

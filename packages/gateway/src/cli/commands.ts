@@ -68,7 +68,7 @@ const SOURCE_OPTIONS = {
 } as const;
 
 const SOURCE_ABOUT =
-  'Asks the gateway at the default address, or reads the data folder when none runs or its admin API cannot be used; stderr names the source. A gateway that is named with --url is never replaced by a folder.';
+  'Uses the gateway at the default address, or reads the data folder when none runs or its admin API cannot be used; stderr names the source. A gateway that is named with --url is never replaced by a folder.';
 
 const DATA_OPTION = {
   type: 'string',

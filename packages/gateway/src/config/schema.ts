@@ -460,7 +460,7 @@ const capture: z.ZodType<CaptureOptions, unknown> = z
     keys: namePatterns.describe('Store exchanges of the client keys with these names.'),
     retention: captureRetention.describe('How long stored exchanges are kept: 7d, 12h.'),
     max_bytes: size.prefault('1GB').describe('Size of all stored exchanges; the oldest are deleted first.'),
-    exchange_bytes: size.prefault('8MB').describe('Size of one stored exchange; the rest of a longer one is left out.'),
+    exchange_bytes: size.prefault('8MB').describe('Size of one stored exchange; the rest of a longer one is dropped.'),
   })
   .transform(({ ring, retention: retentionMs, max_bytes: maxBytes, exchange_bytes: exchangeBytes, ...names }) => ({
     ring: ring === 'on',

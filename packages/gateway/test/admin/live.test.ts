@@ -130,7 +130,7 @@ describe('exchanges/live', () => {
     expect(reader.changes.every(({ data }) => Object.keys(data).length === 2 && data.model === 'other')).toBe(true);
   });
 
-  test('of another run of the gateway cannot be resumed, and says so', async () => {
+  test('of another run of the gateway cannot be resumed, and the first event shows it', async () => {
     const reader = await read(await start(), PATH, { 'last-event-id': '0b0e9d2e-0000-4000-8000-000000000000.3' });
     expect(reader.events[0]?.data).toEqual({ resumed: false });
   });

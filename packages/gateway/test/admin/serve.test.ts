@@ -81,7 +81,7 @@ test('a long list is written in parts, with turns of the event loop between them
   for (let parts = 1; parts < 20; parts++) expect(turns).toContain(parts);
 });
 
-test('at most 32 requests wait for the store; further ones are told to come back', async () => {
+test('at most 32 requests wait for the store; further ones get Retry-After', async () => {
   const release: (() => void)[] = [];
   list = () => new Promise((resolve) => release.push(() => resolve({ exchanges: [], next: null })));
   const waiting = Array.from({ length: 32 }, () => send(url, '/admin/v1/exchanges'));

@@ -205,7 +205,7 @@ describe('stored captures', () => {
     expect(opened.listIds()).toEqual([idOf(3)]);
   });
 
-  test('that cannot be written are counted and delay nobody', async () => {
+  test('that cannot be written are counted and delay no response', async () => {
     await rm(folder, { recursive: true });
     await writeFile(folder, 'a file in place of the folder');
     const started = await start({ models: ['*'] });
@@ -258,7 +258,7 @@ describe('memory', () => {
     expect(capture && deriveClientBytes(capture)).toMatchObject({ is: 'equal', isPrefix: true });
   });
 
-  test('a request that does not fit is left out', async () => {
+  test('a request that does not fit is dropped', async () => {
     const started = await start({ exchange_bytes: 100 });
     const capture = await started.captures.get(await exchange(started));
     expect(capture).toMatchObject({ isTruncated: true, request: { body: Buffer.alloc(0) } });

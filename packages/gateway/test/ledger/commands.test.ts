@@ -151,7 +151,7 @@ describe('log', () => {
     expect(await list('--limit', '1')).toEqual([ids[2]]);
   });
 
-  test('says when there may be more', async () => {
+  test('reports when there may be more', async () => {
     const folder = createFolder();
     await fillAll(folder);
     expect((await run(['log', '--limit', '2', '--data', folder])).stderr).toContain('there may be more than 2; use --limit');

@@ -167,7 +167,7 @@ describe.each(waysOf(PAIRS))('$name', ({ pair, stream }) => {
   });
 });
 
-test.each(PAIRS)('a store that does not answer delays the first content and the end by the maximum each: $name', async (pair) => {
+test.each(PAIRS)('a store that does not respond delays the first content and the end by the maximum each: $name', async (pair) => {
   ledger.held = ['openAttempt', 'settleExchange'];
   const { before, after } = cutAfter(pair.upstream, 'two');
   faultd.play([

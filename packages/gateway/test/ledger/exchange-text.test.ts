@@ -67,7 +67,7 @@ test('the detail shows attempts, tokens by kind, notes and rules', () => {
       time        2026-11-17 03:30:00Z (UTC), took 1.00 s
       status      200 answered, 1 rule, 3 notes
       protocols   anthropic-messages → openai-chat, stream
-      model       fast → groq/llama, answered as llama-3.3-70b
+      model       fast → groq/llama, responded as llama-3.3-70b
       endpoint    chat
       key         alice (k1)
       tags        ci, nightly
@@ -99,7 +99,7 @@ test('the detail shows attempts, tokens by kind, notes and rules', () => {
   `);
 });
 
-test('an exchange without attempts says so', () => {
+test('an exchange without attempts has a line about it', () => {
   const exchange = createExchange({
     attempts: 0,
     provider: null,

@@ -44,7 +44,7 @@ const view = (row: Partial<ExchangeRow> = {}): object => {
 
 const id = (number: number): string => `01a1e799-beaf-7000-8000-${number.toString(16).padStart(12, '0')}`;
 
-test('usage is asked for with its range and the key', async () => {
+test('usage is requested with its range and the key', async () => {
   const seen: unknown[] = [];
   const url = await serve((request, response, { pathname, searchParams }) => {
     seen.push([pathname, Object.fromEntries(searchParams), request.headers.authorization]);

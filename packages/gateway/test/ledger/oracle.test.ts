@@ -29,7 +29,7 @@ const ANSWERED = { status: 200, ending: 'answered' } as const;
 describe.each(waysOf(ALL_PAIRS))('$name', ({ pair, stream }) => {
   const send = (model = modelOf(pair)) => ask(rig.gateway.url, { client: pair.client, model, stream });
 
-  test('an answered request has one row with the reported usage', async () => {
+  test('a completed request has one row with the reported usage', async () => {
     rig.first.play(rig.good(pair, stream));
     const reply = await send();
     const row = await rig.takeRow();

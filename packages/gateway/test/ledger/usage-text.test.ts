@@ -111,7 +111,7 @@ test.each([
 test.each([
   ['model', 0, 'No requests were completed in this time.'],
   ['tag', 5, 'None of 5 requests has a tag.'],
-] as const)('without rows by %s, the text says so', (by, requests, text) => {
+] as const)('without rows by %s, the text reports none', (by, requests, text) => {
   const total = sumRows([createUsage({ requests })]);
   expect(formatUsage(report([], { by, total }), { colors: plain, columns: 80 })).toContain(text);
 });

@@ -188,7 +188,7 @@ function listFacts(row: ExchangeRow): Fact[] {
     ['time', `${formatTime(row.ts)} (UTC)${row.total_ms === null ? '' : `, took ${formatMs(row.total_ms)}`}`],
     ['status', `${formatStatus(row)} ${formatEnding(row)}`],
     ['protocols', formatProtocols(row)],
-    ['model', formatModels(row) + (isRenamed(row) ? `, answered as ${row.model_answered}` : '')],
+    ['model', formatModels(row) + (isRenamed(row) ? `, responded as ${row.model_answered}` : '')],
     ['endpoint', row.endpoint ?? ''],
     ['client', [row.client_name, row.user_agent].filter(Boolean).join(', ')],
     ['key', named],
