@@ -50,7 +50,7 @@ async function serve(limits: object): Promise<{ child: ChildProcess; url: string
   const file = join(folder, 'sluice.json');
   writeFileSync(file, JSON.stringify({ listen: { port: 0 }, providers: providersAt(faultd), limits }));
   const command = `ulimit -n ${FILES}; exec "$0" "$@"`;
-  const child = spawn('bash', ['-c', command, process.execPath, bin, 'serve', '--config', file], {
+  const child = spawn('bash', ['-c', command, process.execPath, bin, 'serve', '--data', 'memory', '--config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.push(child);
