@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { CODECS } from '@sluice/core/engine';
 import { z } from 'zod';
+import type { Captures } from '../capture/captures.ts';
 import type { GatewayState, ModelTarget } from '../config/resolve.ts';
 import { createPriceTable } from '../prices/table.ts';
 import type { Store } from '../store/index.ts';
@@ -18,6 +19,8 @@ import { Problem } from './problem.ts';
 import { LazyList } from './serialize.ts';
 import {
   ATTEMPT,
+  CAPTURE,
+  CAPTURE_SUMMARY,
   CONFIG,
   EXCHANGE,
   EXCHANGE_FIELDS,
@@ -28,6 +31,7 @@ import {
   SESSION,
   USAGE,
   viewAttempt,
+  viewCapture,
   viewConfig,
   viewExchange,
   viewModel,
@@ -43,6 +47,7 @@ export interface AdminContext {
   readonly feed: ChangeFeed;
   readonly access: AdminAccess;
   readonly breakers: Breakers;
+  readonly captures: Pick<Captures, 'get' | 'list'>;
   /** The configuration in force. */
   state(): GatewayState;
   /** The configuration file; null without one. */
@@ -169,6 +174,30 @@ export const ROUTES: readonly Route[] = [
       const found = await store.get(id);
       if (!found) throw new Problem(404, `no exchange has the id ${quote(id)}`);
       return { body: { exchange: viewExchange(found.exchange, caller), attempts: found.attempts.map(viewAttempt) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'exchanges/{id}/tape',
+    about: 'A captured exchange with its bodies, reads and attempts; bodies are in base64',
+    idAbout: 'The id of an exchange.',
+    access: 'sensitive',
+    response: CAPTURE,
+    async handle({ id, context: { captures } }) {
+      const capture = await captures.get(id);
+      if (!capture) throw new Problem(404, `no capture of an exchange has the id ${quote(id)}; see docs/capture.md`);
+      return { body: viewCapture(capture) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'captures',
+    about: 'Captured exchanges without their bodies, newest first',
+    access: 'sensitive',
+    query: { limit },
+    response: z.strictObject({ captures: z.array(CAPTURE_SUMMARY) }),
+    async handle({ query, context: { captures } }) {
+      return { body: { captures: (await captures.list(query.limit)).map(viewCapture) } };
     },
   }),
   route({

@@ -335,3 +335,45 @@ export const NAMED_SCHEMAS = {
   Config: CONFIG,
   Problem: PROBLEM,
 } as const satisfies Record<string, z.ZodType>;
+
+const CAPTURE_FACTS = {
+  id: z.string(),
+  request_id: z.string(),
+  at: z.string(),
+  endpoint: z.string(),
+  protocol: z.string(),
+  model: z.string().nullable(),
+  is_stream: z.boolean(),
+  ending: z.string(),
+  is_truncated: z.boolean(),
+  is_redacted: z.boolean(),
+};
+
+/** A capture without its bodies. */
+export const CAPTURE_SUMMARY: z.ZodType = z.strictObject({
+  ...CAPTURE_FACTS,
+  status: z.int().nullable(),
+  attempts: z.int(),
+  place: z.enum(['memory', 'folder']),
+});
+
+/** A capture. docs/capture.md describes its parts; a later version may add some. */
+export const CAPTURE: z.ZodType = z.looseObject({
+  ...CAPTURE_FACTS,
+  request: z.looseObject({ method: z.string(), path: z.string(), body: z.base64() }),
+  attempts: z.array(z.looseObject({})),
+  response: z.looseObject({ status: z.int(), body: z.base64() }).nullable(),
+});
+
+/** A capture as JSON: names in snake case, bodies in base64. Header names have no capitals and stay as they are. */
+export function viewCapture(capture: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(capture).map(([name, value]) => [toSnakeCase(name), viewCaptured(value)]));
+}
+
+function viewCaptured(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (Array.isArray(value)) return value.map(viewCaptured);
+  return typeof value === 'object' && value !== null ? viewCapture(value) : value;
+}
+
+const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

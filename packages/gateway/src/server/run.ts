@@ -77,7 +77,7 @@ export async function run({
   captures = await openCaptures(first, { store, secrets, services });
   services.metrics.watchProcess();
   const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: state.keys.length > 0 }) });
-  const admin = createAdmin({ store, feed, access, state: () => state, file: file ?? null, redact }, services);
+  const admin = createAdmin({ store, feed, access, captures, state: () => state, file: file ?? null, redact }, services);
   const gateway = new Gateway({ ...services, observers: captures }, admin);
   const metricsListener = first.metricsListen && new MetricsListener(services);
   const close = async (deadlineMs: number): Promise<void> => {
@@ -121,7 +121,7 @@ export async function run({
 
 /** Creates the admin API. */
 const createAdmin = (
-  context: Pick<AdminContext, 'store' | 'feed' | 'access' | 'state' | 'file' | 'redact'>,
+  context: Pick<AdminContext, 'store' | 'feed' | 'access' | 'captures' | 'state' | 'file' | 'redact'>,
   { breakers, log, limits }: Services,
 ): AdminApi => new AdminApi({ ...context, breakers, log, now: Date.now, stallMs: limits.stallMs });
 

@@ -9,6 +9,8 @@ const LEVELS: Readonly<Record<string, AccessLevel>> = {
   'GET exchanges': 'read',
   'GET exchanges/live': 'read',
   'GET exchanges/{id}': 'read',
+  'GET exchanges/{id}/tape': 'sensitive',
+  'GET captures': 'sensitive',
   'GET sessions': 'read',
   'GET sessions/{id}': 'read',
   'GET usage': 'read',

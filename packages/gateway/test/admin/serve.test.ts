@@ -34,6 +34,7 @@ beforeAll(async () => {
     feed: new ChangeFeed({ boot: store.boot, clock: REAL_CLOCK, read: async () => null }),
     access: new AdminAccess({ policy: () => ({ adminKey: undefined, hasClientKeys: false }) }),
     breakers: {} as AdminContext['breakers'],
+    captures: { get: async () => undefined, list: async () => [] },
     state: () => {
       throw new Error('not needed');
     },

@@ -167,32 +167,35 @@ describe.each(waysOf(PAIRS))('$name', ({ pair, stream }) => {
   });
 });
 
-test.each(PAIRS)('a store that does not respond delays the first content and the end by the maximum each: $name', async (pair) => {
-  ledger.held = ['openAttempt', 'settleExchange'];
-  const { before, after } = cutAfter(pair.upstream, 'two');
-  faultd.play([
-    { send: streamHead() },
-    { send: chunk(before.join('')) },
-    { wait: 2 * MAX_WAIT_MS },
-    { send: chunk(after.join('')) },
-    { send: '0\r\n\r\n' },
-  ]);
-  const client = await open(pair, true);
-  await eventually(() => ledger.isWaiting('openAttempt') && (faultd.served[0]?.sent ?? 0) > 0);
-  await clock.advance(0);
-  await clock.advance(MAX_WAIT_MS - 1);
-  expect(client.received.includes('two')).toBe(false);
-  await clock.advance(1);
-  await client.sees('two');
-  await clock.advance(MAX_WAIT_MS);
-  await eventually(() => ledger.isWaiting('settleExchange'));
-  await clock.advance(MAX_WAIT_MS - 1);
-  expect(isWhole(client)).toBe(false);
-  await clock.advance(1);
-  expectAnswered(pair, true, await client.reply());
-  expect(keeping.late).toEqual(Array(2).fill(`the store did not answer within ${MAX_WAIT_MS} ms`));
-  client.leave();
-});
+test.each(PAIRS)(
+  'a store that does not respond delays the first content and the end by the maximum each: $name',
+  async (pair) => {
+    ledger.held = ['openAttempt', 'settleExchange'];
+    const { before, after } = cutAfter(pair.upstream, 'two');
+    faultd.play([
+      { send: streamHead() },
+      { send: chunk(before.join('')) },
+      { wait: 2 * MAX_WAIT_MS },
+      { send: chunk(after.join('')) },
+      { send: '0\r\n\r\n' },
+    ]);
+    const client = await open(pair, true);
+    await eventually(() => ledger.isWaiting('openAttempt') && (faultd.served[0]?.sent ?? 0) > 0);
+    await clock.advance(0);
+    await clock.advance(MAX_WAIT_MS - 1);
+    expect(client.received.includes('two')).toBe(false);
+    await clock.advance(1);
+    await client.sees('two');
+    await clock.advance(MAX_WAIT_MS);
+    await eventually(() => ledger.isWaiting('settleExchange'));
+    await clock.advance(MAX_WAIT_MS - 1);
+    expect(isWhole(client)).toBe(false);
+    await clock.advance(1);
+    expectAnswered(pair, true, await client.reply());
+    expect(keeping.late).toEqual(Array(2).fill(`the store did not answer within ${MAX_WAIT_MS} ms`));
+    client.leave();
+  },
+);
 
 describe('passed bytes', () => {
   const request = requestText('POST', '/v1/moderations', {}, '{"model":"pass-openai-chat/m","input":"x"}');
