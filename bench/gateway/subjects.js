@@ -1,5 +1,5 @@
 /** Who is measured. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { portkey } from './portkey.js';
@@ -34,29 +34,29 @@ function writeConfig(name, text = '') {
   return file;
 }
 
-/** Each process has a data folder of its own. */
-const serve = (bin, config) => (port) => [
-  bin,
+/** Each process has a data folder of its own. Checkouts before 0.2 have none. */
+const serve = (checkout, config) => (port) => [
+  join(checkout, BIN),
   'serve',
   ...['--config', config, '--port', String(port)],
-  ...['--data', mkdtempSync(join(FOLDER, 'data-'))],
+  ...(existsSync(join(checkout, 'packages/gateway/src/store')) ? ['--data', mkdtempSync(join(FOLDER, 'data-'))] : []),
 ];
 
 /** Sluice with its ledger on disk, beside the same without it. `plain`: the subject that the ledger is compared with. */
-function ledgersOf(plain, bin) {
+function ledgersOf(plain) {
   return ['strict', 'relaxed'].map((durability) => ({
     ...plain,
     name: `${plain.name}, ${durability} ledger`,
     goal: undefined,
     plain: plain.name,
-    argv: serve(bin, writeConfig(`${durability}.yaml`, `durability: ${durability}\n`)),
+    argv: serve(HERE, writeConfig(`${durability}.yaml`, `durability: ${durability}\n`)),
   }));
 }
 
 /** Sluice of a checkout, passing and converting: as it is, or this one without a ledger. */
 function sluiceOf(checkout) {
   const config = writeConfig('sluice.yaml');
-  const argv = checkout ? serve(join(checkout, BIN), config) : (port) => [here('./without-ledger.mjs'), config, String(port)];
+  const argv = checkout ? serve(checkout, config) : (port) => [here('./without-ledger.mjs'), config, String(port)];
   const model = (name) => `pass/${name}`;
   return {
     passing: { name: 'Sluice, passing', argv, client: OPENAI, model, goal: 'passing' },
@@ -72,10 +72,10 @@ export function subjects() {
     PIPE,
     { name: 'Portkey, passing', argv: portkey, client: OPENAI, model: same, headers: PORTKEY_HEADERS },
     passing,
-    ...ledgersOf(passing, join(HERE, BIN)),
+    ...ledgersOf(passing),
     { name: 'hand-written, converting', argv: reference('hand-convert.mjs'), client: ANTHROPIC, model: same },
     converting,
-    ...ledgersOf(converting, join(HERE, BIN)),
+    ...ledgersOf(converting),
   ]);
 }
 
