@@ -66,7 +66,7 @@ export class AdminAccess {
     this.#now = now;
   }
 
-  /** A token that opens one session of the console. Whoever prints it must not log it. */
+  /** A token that opens one session of the console. It may be printed, but never logged. */
   issueToken(): string {
     const token = createToken();
     evictOldest(this.#tokens, MAX_TOKENS);

@@ -211,7 +211,7 @@ class Listener {
       const entry = this.#source.find(this.#next);
       if (entry === 'waiting') break;
       if (entry === 'lost') {
-        // It read more slowly than exchanges happen. When it connects again, it is told that it missed some.
+        // It read more slowly than exchanges happen. When it connects again, `resumed` is false.
         this.response.destroy();
         return [];
       }

@@ -211,7 +211,7 @@ export class Conversation {
 
   /**
    * What was used by a response whose upstream reported no usage, or reported it before most of the content, as
-   * Anthropic does, and was cancelled. Nobody is charged for an upstream's own failure.
+   * Anthropic does, and was cancelled. An upstream's own failure is not charged.
    */
   #estimateUsage(ending: Ending, reported: CanonicalUsage | undefined): CanonicalUsage | undefined {
     const { record, client, wire } = this.#request;

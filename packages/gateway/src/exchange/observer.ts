@@ -1,4 +1,4 @@
-/** What sees the bytes of an exchange: captures. Exchanges that nobody observes have no observer at all. */
+/** What sees the bytes of an exchange: captures. Without a capture there is no observer. */
 
 import type { CanonicalError, ExchangeOptions, InterfaceType, Provider } from '@sluice/core';
 import type { Route } from '@sluice/core/engine';

@@ -17,7 +17,7 @@ import {
 } from '../../store/index.ts';
 import type { LedgerSource, LogFilter, Notify, PageQuery } from './source.ts';
 
-/** The gateway did not serve what was asked for. */
+/** The gateway did not serve the request. */
 export class ApiError extends Error {
   /** HTTP status; 0 without a response. */
   readonly status: number;
