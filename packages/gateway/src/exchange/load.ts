@@ -6,6 +6,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { HeaderBag } from '@sluice/core';
 import type { Limits } from '../config/options.ts';
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
+import { ANYBODY, type Caller, UNLIMITED } from '../keys/caller.ts';
 import type { ClientConnection } from './client-connection.ts';
 
 /** The exchanges that are running: counted, and stopped together on shutdown. */
@@ -171,9 +172,11 @@ function readOpenFileLimit(): number | undefined {
 /** Checks client keys. Compares the digests of all keys in constant time. */
 export class Gatekeeper {
   readonly #digests: readonly Buffer[];
+  readonly #callers: readonly Caller[];
 
   constructor(keys: readonly string[]) {
     this.#digests = keys.map(digest);
+    this.#callers = keys.map((_, index) => ({ id: `key-${index + 1}`, name: `key-${index + 1}`, tags: [], policy: UNLIMITED }));
   }
 
   /** No keys are set, so every client is admitted. */
@@ -183,19 +186,19 @@ export class Gatekeeper {
 
   /** Whether the request has one of the keys. */
   admit(headers: HeaderBag, path: string): Admission {
-    if (this.isOpen) return { admitted: true };
+    if (this.isOpen) return { admitted: true, caller: ANYBODY };
     const key = readKey(headers, path);
     if (key === undefined)
       return { admitted: false, reason: 'client key required: send it as Authorization: Bearer, x-api-key or x-goog-api-key' };
     const given = digest(key);
-    let isKnown = false;
-    for (const known of this.#digests) isKnown = timingSafeEqual(known, given) || isKnown;
-    return isKnown ? { admitted: true } : { admitted: false, reason: 'invalid client key' };
+    let caller: Caller | undefined;
+    for (const [index, known] of this.#digests.entries()) if (timingSafeEqual(known, given)) caller = this.#callers[index];
+    return caller ? { admitted: true, caller } : { admitted: false, reason: 'invalid client key' };
   }
 }
 
 /** Whether a client may send requests: always when no keys are set, otherwise only with one of them. */
-export type Admission = { admitted: true } | { admitted: false; reason: string };
+export type Admission = { admitted: true; caller: Caller } | { admitted: false; reason: string };
 
 const digest = (key: string): Buffer => createHash('sha256').update(key).digest();
 

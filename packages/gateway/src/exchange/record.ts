@@ -41,6 +41,11 @@ export class ExchangeRecord {
     return this.#admission.id;
   }
 
+  /** Whether the exchange is recorded at all. */
+  get isKept(): boolean {
+    return this.#keeping !== undefined;
+  }
+
   /** What is known of the current attempt; undefined before the first. */
   get attempt(): AttemptRecord | undefined {
     return this.#attempt;

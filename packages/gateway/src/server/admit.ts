@@ -1,14 +1,15 @@
 import type { Services } from '../exchange/types.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
+import type { Caller } from '../keys/caller.ts';
 import type { Incoming } from './handle.ts';
 
-/** Checks every request before anything is done for it. Throws the refusal. */
-export function admit(incoming: AdmissionRequest, services: Services): void {
+/** Checks every request before anything is done for it, and finds who sends it. Throws the refusal. */
+export function admit(incoming: AdmissionRequest, services: Services): Caller {
   checkForm(incoming, services);
-  checkCaller(incoming);
+  const caller = findCaller(incoming);
   const { streams, memory, metrics } = services;
-  if (!streams.isFull && !memory.isTight) return;
+  if (!streams.isFull && !memory.isTight) return caller;
   metrics.shed.inc();
   throw refusal(503, 'OVERLOADED', 'too many requests in progress; retry later', 1000);
 }
@@ -31,10 +32,11 @@ export function checkForm(
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
 /** Rejects web pages of other origins, foreign hosts, and missing or wrong client keys. */
-function checkCaller({ headers, route, directory: { gatekeeper } }: AdmissionRequest): void {
+function findCaller({ headers, route, directory: { gatekeeper } }: AdmissionRequest): Caller {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
   // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');
   const admission = gatekeeper.admit(headers, route.path);
   if (!admission.admitted) throw refusal(401, 'AUTHENTICATION', admission.reason);
+  return admission.caller;
 }
