@@ -34,12 +34,15 @@ function writeConfig(name, text = '') {
   return file;
 }
 
-/** Each process has a data folder of its own. Checkouts before 0.2 have none. */
+/** Checkouts before 0.2 record nothing. */
+const hasLedger = (checkout) => existsSync(join(checkout, 'packages/gateway/src/store'));
+
+/** Each process has a data folder of its own. */
 const serve = (checkout, config) => (port) => [
   join(checkout, BIN),
   'serve',
   ...['--config', config, '--port', String(port)],
-  ...(existsSync(join(checkout, 'packages/gateway/src/store')) ? ['--data', mkdtempSync(join(FOLDER, 'data-'))] : []),
+  ...(hasLedger(checkout) ? ['--data', mkdtempSync(join(FOLDER, 'data-'))] : []),
 ];
 
 /** Sluice with its ledger on disk, beside the same without it. `plain`: the subject that the ledger is compared with. */
@@ -81,7 +84,8 @@ export function subjects() {
 
 /** Sluice of another checkout and of this one. `before`: the name of the subject to compare with. */
 export function comparedSubjects(other) {
-  const [before, after] = [sluiceOf(other), sluiceOf(HERE)];
+  // Like with like: this one has no ledger either when the other has none.
+  const [before, after] = [sluiceOf(other), sluiceOf(hasLedger(other) ? HERE : undefined)];
   return placed([
     DIRECT,
     PIPE,

@@ -6,7 +6,7 @@ import { encodeError, type Route, readRequestTarget } from '@sluice/core/engine'
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
-import type { ExchangeObserver, ObservedRequest } from '../exchange/observer.ts';
+import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
@@ -182,25 +182,24 @@ async function readModelRequest(
     facts.session_id = findSession(headers, body) ?? null;
     record.open(facts);
   }
-  const { observer } = observe(incoming, record, { ...target, body: text }, services);
+  const { observers } = services;
+  if (observers) incoming.observer = beginCapture(incoming, record, { ...target, body: text }, observers);
+  const { observer } = incoming;
   return { kind, id, client: route.client, wire, target, connection, record, observer, directory, receivedAt: services.now() };
 }
 
-/** Begins to capture the exchange, if it is to be captured. */
-function observe(
-  incoming: Incoming,
+/** Begins to capture the exchange; undefined when it is not to be captured. */
+function beginCapture(
+  { id: requestId, request, route, headers, directory }: Incoming,
   { id }: ExchangeRecord,
   read: Pick<ObservedRequest, 'model' | 'isStream' | 'body'>,
-  { observers }: Services,
-): Incoming {
-  if (!observers) return incoming;
-  const { id: requestId, request, route, headers, directory } = incoming;
+  observers: ExchangeObservers,
+): ExchangeObserver | undefined {
   const { type: endpoint, client, path } = route;
   const isOpen = directory.gatekeeper.isOpen;
   const { model, isStream, body } = read;
   const method = request.method ?? 'POST';
-  incoming.observer = observers.begin({ id, requestId, endpoint, client, model, isStream, method, path, headers, body, isOpen });
-  return incoming;
+  return observers.begin({ id, requestId, endpoint, client, model, isStream, method, path, headers, body, isOpen });
 }
 
 /** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
@@ -212,7 +211,9 @@ async function pass(incoming: Incoming, record: ExchangeRecord, services: Servic
   const destination = findDestination(passed, { bytes, type: headers['content-type'] ?? '' });
   checkLedger(services);
   if (record.isKept) record.open({ ...describeRequest(incoming), model_requested: destination.model ?? null });
-  observe(incoming, record, { model: destination.model, isStream: false, body: bytes }, services);
+  const { observers } = services;
+  if (observers)
+    incoming.observer = beginCapture(incoming, record, { model: destination.model, isStream: false, body: bytes }, observers);
   return passBytes({ ...incoming, record }, destination, services);
 }
 
