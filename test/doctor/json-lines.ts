@@ -27,8 +27,8 @@ const EXAMINATION = {
 /** An exchange of the ledger. */
 const EXCHANGE = {
   id: 'id of the exchange',
-  ts: 'when it was admitted, in UTC by RFC 3339',
-  settled_ts: 'when it ended, or null while it runs',
+  created_at: 'when it was admitted, in UTC by RFC 3339',
+  settled_at: 'when it ended, or null while it runs',
   state: '`open`, `settled` or `crashed`',
   request_id: 'the id that the client got in `x-sluice-request-id`, or null',
   key_id: 'id of the client key, or null',
@@ -142,7 +142,7 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
       keys: {
         by: 'what the rows are grouped by',
         group: 'the key, model, provider or tag; "" for requests without one, null by day',
-        ts: 'start of the bucket in UTC by RFC 3339, or null',
+        bucket_at: 'start of the bucket in UTC by RFC 3339, or null',
         requests: 'completed requests',
         errors: 'requests that failed; those that the client aborted are not errors',
         aborted: 'requests that the client aborted',
@@ -167,7 +167,7 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
       when: 'once, for an ID',
       keys: {
         exchange: 'the exchange, with the keys above',
-        attempts: 'its attempts: `[{number, ts, state, provider, model, http_status, ending, total_ms, …}]`',
+        attempts: 'its attempts: `[{number, created_at, state, provider, model, http_status, ending, total_ms, …}]`',
       },
     },
   ],

@@ -63,7 +63,7 @@ describe('usage', () => {
     await fillAll(folder);
     const json = jsonLines(await run(['usage', '--by', 'key', '--json', '--data', folder]));
     expect(json).toMatchObject([
-      { by: 'key', group: 'alice', ts: null, requests: 2, cost_micros: 1_000_000, unpriced: 1, uncertain: 1 },
+      { by: 'key', group: 'alice', bucket_at: null, requests: 2, cost_micros: 1_000_000, unpriced: 1, uncertain: 1 },
       { by: 'key', group: '=cmd', errors: 1 },
     ]);
     const { stdout } = await run(['usage', '--by', 'key', '--csv', '--bucket', 'hour', '--data', folder]);

@@ -160,6 +160,8 @@ test('no text of an exchange can control the terminal', () => {
 
 test('JSON has times by RFC 3339, and every column', () => {
   const row = createExchange();
-  expect(describeExchange(row)).toEqual({ ...row, ts: '2026-11-17T03:30:00.000Z', settled_ts: '2026-11-17T03:30:01.000Z' });
-  expect(describeExchange({ ...row, settled_ts: null })).toMatchObject({ settled_ts: null });
+  const { ts: _, settled_ts: __, ...rest } = row;
+  const times = { created_at: '2026-11-17T03:30:00.000Z', settled_at: '2026-11-17T03:30:01.000Z' };
+  expect(describeExchange(row)).toEqual({ ...rest, ...times });
+  expect(describeExchange({ ...row, settled_ts: null })).toMatchObject({ settled_at: null });
 });

@@ -80,7 +80,7 @@ test('log reads page after page, with the filter as it was typed', async () => {
   });
   const outcome = await run(['log', '--json', '--limit', '700', 'status:ok', 'since:2h', '--url', url]);
   expect(jsonLines(outcome)).toMatchObject([
-    { id: id(2), ts: '2026-11-17T03:30:00.000Z', settled_ts: '2026-11-17T03:30:01.000Z', cost_micros: 12_345 },
+    { id: id(2), created_at: '2026-11-17T03:30:00.000Z', settled_at: '2026-11-17T03:30:01.000Z', cost_micros: 12_345 },
     { id: id(1) },
   ]);
   expect(seen).toEqual([

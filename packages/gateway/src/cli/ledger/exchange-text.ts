@@ -327,9 +327,9 @@ function formatRules({ rules }: ExchangeRow, { bold, dim }: Colors): string[] {
 
 // ---- for programs
 
-/** The columns of an exchange in the order of its JSON. */
+/** The columns of an exchange in the order of its JSON, after its id and times. */
 const EXCHANGE_KEYS = [
-  ...(['id', 'ts', 'settled_ts', 'state', 'request_id', 'key_id', 'key_name', 'tags', 'session_id', 'client_protocol'] as const),
+  ...(['state', 'request_id', 'key_id', 'key_name', 'tags', 'session_id', 'client_protocol'] as const),
   ...([
     'client_name',
     'user_agent',
@@ -346,15 +346,15 @@ const EXCHANGE_KEYS = [
   ...(['first_token_ms', 'total_ms', 'attempts', 'notes_count', 'notes', 'note_codes', 'rules', 'node_id', 'boot_id'] as const),
 ] as const satisfies readonly (keyof ExchangeRow)[];
 
-/** An exchange as JSON: times by RFC 3339 in UTC, costs in millionths of a dollar. */
+/** An exchange as JSON, named as in the admin API: times by RFC 3339 in UTC, costs in millionths of a dollar. */
 export function describeExchange(row: ExchangeRow): object {
   const entries = EXCHANGE_KEYS.map((key) => [key, row[key]]);
   const settled = row.settled_ts === null ? null : formatTimestamp(row.settled_ts);
-  return { ...Object.fromEntries(entries), ts: formatTimestamp(row.ts), settled_ts: settled };
+  return { id: row.id, created_at: formatTimestamp(row.ts), settled_at: settled, ...Object.fromEntries(entries) };
 }
 
 /** One exchange and its attempts as JSON. */
 export const describeDetail = ({ exchange, attempts }: ExchangeDetail): object => ({
   exchange: describeExchange(exchange),
-  attempts: attempts.map((attempt) => ({ ...attempt, ts: formatTimestamp(attempt.ts) })),
+  attempts: attempts.map(({ ts, ...attempt }) => ({ ...attempt, created_at: formatTimestamp(ts) })),
 });

@@ -220,13 +220,13 @@ function listRemarks({ by, total }: UsageReport): string[] {
 export const describeUsage = ({ group, ts, ...sums }: UsageRow, by: UsageQuery['by']): object => ({
   by,
   group,
-  ts: ts === null ? null : formatTimestamp(ts),
+  bucket_at: ts === null ? null : formatTimestamp(ts),
   ...Object.fromEntries(SUM_COLUMNS.map((column) => [column, sums[column]])),
 });
 
 /** CSV by RFC 4180: a header, and CRLF after each line. */
 export function* formatCsv(rows: Iterable<UsageRow>, by: UsageQuery['by']): Generator<string, void, undefined> {
-  yield formatCsvLine(['by', 'group', 'ts', ...SUM_COLUMNS, 'cost_usd']);
+  yield formatCsvLine(['by', 'group', 'bucket_at', ...SUM_COLUMNS, 'cost_usd']);
   for (const { group, ts, ...sums } of rows)
     yield formatCsvLine([
       by,
