@@ -41,7 +41,7 @@ export const buildWelcome = ({ url, state, file }: Running): object => ({
 });
 
 /** What is printed when the gateway listens: the providers, and lines to paste for the common clients. */
-export function formatWelcome({ url, state, file }: Running, { bold, dim, green, yellow }: Colors): string {
+export function formatWelcome({ url, state, keys, file }: Running, { bold, dim, green, yellow }: Colors): string {
   const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo);
   const isDemo = providers.length === 0;
   const model = state.models.find((name) => !name.includes('*')) ?? (isDemo ? DEMO_MODEL : `${providers[0]?.id}/MODEL`);
@@ -60,7 +60,7 @@ export function formatWelcome({ url, state, file }: Running, { bold, dim, green,
     '',
     bold('Paste one of these:'),
     '',
-    ...pasteLines({ url: findReachableUrl(url), model, key: state.keys.length > 0 ? 'YOUR_KEY' : 'any' }, dim),
+    ...pasteLines({ url: findReachableUrl(url), model, key: state.keys.length > 0 || keys.isUsed ? 'YOUR_KEY' : 'any' }, dim),
     '',
     `More clients: ${bold('sluice env CLIENT')} prints what to set, ${bold('sluice run CLIENT')} starts one.`,
     dim(`Metrics: ${url}/metrics   Health: ${url}/health/ready   Stop: Ctrl-C`),

@@ -2,12 +2,13 @@
 
 import type { ProtocolId, ProviderProfile } from '@sluice/core';
 import { REQUEST_LIMITS } from '@sluice/core/engine';
+import type { KeyTerms } from '../keys/settings.ts';
 import type { Secret } from './secrets.ts';
 
 /** A validated configuration file, without anything from the environment. */
 export interface Options {
   readonly listen: ListenAddress;
-  readonly auth: { readonly keys: readonly Secret[] };
+  readonly auth: { readonly keys: readonly KeyOptions[]; readonly pepper_file?: string };
   readonly admin: { readonly key?: Secret };
   readonly metrics: { readonly key?: Secret; readonly listen?: ListenAddress };
   /** `false` disables a provider even if its key is in the environment. */
@@ -30,6 +31,14 @@ export interface Options {
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
   readonly reset: boolean;
+}
+
+/** A client key of the file. */
+export interface KeyOptions {
+  readonly key: Secret;
+  /** Without a name, the key is named by its place: `key-1`. */
+  readonly name?: string;
+  readonly terms: KeyTerms;
 }
 
 /** Where a listener is bound. */

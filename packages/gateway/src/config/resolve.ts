@@ -2,20 +2,23 @@
 
 import type { ProtocolId } from '@sluice/core';
 import { didYouMean, suggest } from '@sluice/lab/text';
+import type { Caller } from '../keys/caller.ts';
+import { NO_TERMS } from '../keys/settings.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { findFamily } from '../providers/families.ts';
 import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
-import type { CaptureOptions, Durability, Limits, ListenAddress, LogLevel, PriceOptions } from './options.ts';
+import type { CaptureOptions, Durability, KeyOptions, Limits, ListenAddress, LogLevel, PriceOptions } from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
 
 /** Builds the state of a gateway. Throws a `ConfigError` with all problems. */
-export function resolveConfig(source: Source, { env, secrets, listen: overrides = {}, bound }: ResolveOptions): GatewayState {
+export function resolveConfig(source: Source, { env, secrets, listen: overrides = {}, ...surroundings }: ResolveOptions): GatewayState {
   const { options } = source;
+  const { bound } = surroundings;
   const listen = { ...options.listen, ...overrides };
   const world: ResolveContext = { source, env, listen, problems: [...source.missing], warnings: [] };
   const providers = configureProviders(world);
@@ -24,8 +27,7 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
   const keys = readClientKeys(world);
   const adminKey = readAdminKey(world);
   const { key: metricsKey, listen: metricsListen } = options.metrics;
-  checkExposure(keys, world, bound);
-  if (options.capture.keys.length > 0) world.warnings.push(source.problem(['capture', 'keys'], UNNAMED_KEYS_WARNING));
+  checkExposure(keys, world, surroundings);
   checkOwnKeys({ keys, adminKey, metricsKey }, world, bound);
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
@@ -35,6 +37,7 @@ export function resolveConfig(source: Source, { env, secrets, listen: overrides 
   return Object.freeze({
     listen,
     keys,
+    pepperFile: options.auth.pepper_file,
     adminKey,
     metricsKey,
     metricsListen,
@@ -62,13 +65,26 @@ export interface ResolveOptions {
   readonly listen?: { readonly host?: string; readonly port?: number };
   /** The address that the running gateway is bound to, which may differ from the file. */
   readonly bound?: string;
+  /** Whether the store has client keys. `unknown`: it is not open yet, or not at all. None by default. */
+  readonly storedKeys?: () => StoredKeys;
+}
+
+/** Whether the store has client keys. */
+export type StoredKeys = 'some' | 'none' | 'unknown';
+
+/** A client key of the configuration, and who sends it. */
+export interface ClientKey {
+  readonly key: Secret;
+  readonly caller: Caller;
 }
 
 /** The configuration of a gateway at one moment. Immutable: a reload builds another. */
 export interface GatewayState {
   readonly listen: ListenAddress;
-  /** Keys of the clients; without any, every client is admitted. */
-  readonly keys: readonly Secret[];
+  /** Keys of the clients; without any and without keys in the store, every client is admitted. */
+  readonly keys: readonly ClientKey[];
+  /** The file of the pepper; undefined for the one in the data folder. */
+  readonly pepperFile: string | undefined;
   /** The key of the admin API; undefined when none is set. */
   readonly adminKey: Secret | undefined;
   /** The key of `/metrics`; undefined when none is set. */
@@ -109,22 +125,40 @@ export interface ModelTarget {
   readonly isConfigured: boolean;
 }
 
-const UNNAMED_KEYS_WARNING = 'client keys have no names yet, so capture.keys selects no exchange; use models or providers';
-
 const RESET_WARNING =
   'the configuration has "reset: true", so a reload may remove all client keys and providers; delete it when that is done';
 
 /** Client keys of the environment, for containers without a file. Keys of the file take precedence. */
 const KEYS_VARIABLE = 'SLUICE_KEYS';
 
-function readClientKeys({ source, env }: ResolveContext): readonly Secret[] {
+function readClientKeys({ source, env, problems }: ResolveContext): readonly ClientKey[] {
   const { keys } = source.options.auth;
-  if (keys.length > 0) return keys;
-  const listed = readEnv(env, KEYS_VARIABLE)?.split(',') ?? [];
-  return listed
-    .map((key) => key.trim())
+  const listed = keys.length > 0 ? keys : readEnvKeys(env);
+  const names = new Map<string, number>();
+  const texts = new Map<string, number>();
+  return listed.map((options, index) => {
+    const client = createClientKey(options, index);
+    const { name } = client.caller;
+    const [sameName, sameKey] = [names.get(name), texts.get(options.key.reveal())];
+    if (sameName !== undefined)
+      problems.push(source.problem(['auth', 'keys', index], `has the name "${name}" of entry ${sameName + 1}; names must differ`));
+    else if (sameKey !== undefined && keys.length > 0)
+      problems.push(source.problem(['auth', 'keys', index], `is the same key as entry ${sameKey + 1}`));
+    names.set(name, index);
+    texts.set(options.key.reveal(), index);
+    return client;
+  });
+}
+
+const readEnvKeys = (env: Env): readonly KeyOptions[] =>
+  [...new Set((readEnv(env, KEYS_VARIABLE) ?? '').split(',').map((key) => key.trim()))]
     .filter((key) => key !== '')
-    .map((key) => new Secret(key));
+    .map((key) => ({ key: new Secret(key), terms: NO_TERMS }));
+
+/** Keys without a name have the name of their place. */
+function createClientKey({ key, name, terms: { policy, tags } }: KeyOptions, index: number): ClientKey {
+  const shown = name ?? `key-${index + 1}`;
+  return { key, caller: { id: shown, name: shown, tags, policy } };
 }
 
 /** The admin key of the environment, for containers without a file. That of the file takes precedence. */
@@ -140,7 +174,7 @@ function readAdminKey({ source, env, problems }: ResolveContext): Secret | undef
 }
 
 interface OwnKeys {
-  readonly keys: readonly Secret[];
+  readonly keys: readonly ClientKey[];
   readonly adminKey: Secret | undefined;
   readonly metricsKey: Secret | undefined;
 }
@@ -149,7 +183,7 @@ interface OwnKeys {
 function checkOwnKeys({ keys, adminKey, metricsKey }: OwnKeys, world: ResolveContext, bound: string | undefined): void {
   const { source, listen, problems } = world;
   const isExposed = [listen.host, bound ?? listen.host].some((address) => !isLoopback(address));
-  const others = new Set(keys.map((key) => key.reveal()));
+  const others = new Set(keys.map(({ key }) => key.reveal()));
   for (const [section, key] of [['admin', adminKey] as const, ['metrics', metricsKey] as const]) {
     if (!key) continue;
     const path = [section, 'key'];
@@ -171,26 +205,37 @@ function checkPrices(providers: ReadonlyMap<string, ConfiguredProvider>, { sourc
 }
 
 /** Checks the address of the file, which the next start uses, and the address bound now. */
-function checkExposure(keys: readonly Secret[], { source, listen, problems }: ResolveContext, bound: string | undefined): void {
-  const configured = findExposure(listen.host, keys);
+function checkExposure(
+  keys: readonly ClientKey[],
+  { source, listen, problems, warnings }: ResolveContext,
+  { bound, storedKeys = () => 'none' }: Pick<ResolveOptions, 'bound' | 'storedKeys'>,
+): void {
+  const stored = storedKeys();
+  const configured = findExposure(listen.host, keys, stored);
   if (configured !== undefined) problems.push(source.problem(['listen', 'host'], `${listen.host} ${configured}`));
-  const current = bound === undefined || bound === listen.host ? undefined : findExposure(bound, keys);
+  else if (stored === 'unknown' && keys.length === 0 && !isLoopback(listen.host))
+    warnings.push(source.problem(['listen', 'host'], `${listen.host} ${NEEDS_STORED_KEYS}`));
+  const current = bound === undefined || bound === listen.host ? undefined : findExposure(bound, keys, stored);
   if (current !== undefined) problems.push(source.problem(['auth', 'keys'], `the bound address ${bound} ${current}`));
 }
 
 /** Why an address must not be served with these keys; undefined when it may. */
-export function findExposure(address: string, keys: readonly Secret[]): string | undefined {
+export function findExposure(address: string, keys: readonly ClientKey[], stored: StoredKeys): string | undefined {
   if (isLoopback(address)) return undefined;
-  if (keys.length === 0) return `is reachable from other machines; set auth.keys or ${KEYS_VARIABLE}`;
-  if (keys.every((key) => key.reveal().length >= MIN_KEY_LENGTH)) return undefined;
+  if (keys.length === 0 && stored === 'none')
+    return `is reachable from other machines; create a client key with "sluice keys create", or set auth.keys or ${KEYS_VARIABLE}`;
+  if (keys.every(({ key }) => key.reveal().length >= MIN_KEY_LENGTH)) return undefined;
   return `is reachable from other machines; client keys must have at least ${MIN_KEY_LENGTH} characters`;
 }
+
+const NEEDS_STORED_KEYS =
+  'is reachable from other machines, so the gateway starts only if a client key was created with "sluice keys create"';
 
 /** Shorter keys can be guessed. */
 const MIN_KEY_LENGTH = 16;
 
-function* listSecrets(keys: readonly Secret[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {
-  yield* keys;
+function* listSecrets(keys: readonly ClientKey[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {
+  for (const { key } of keys) yield key;
   for (const { key, headers } of providers.values()) {
     if (key) yield key;
     yield* Object.values(headers);

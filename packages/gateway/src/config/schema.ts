@@ -3,10 +3,12 @@
 import { PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
 import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { z } from 'zod';
+import { isDate, KEY_SETTINGS, KeySettingError, type KeySettings, NO_TERMS, readKeyName, readTerms } from '../keys/settings.ts';
 import { findUrlFault } from '../providers/base-url.ts';
 import {
   type CaptureOptions,
   DURABILITIES,
+  type KeyOptions,
   LIMITS,
   type LimitRow,
   type Limits,
@@ -380,9 +382,79 @@ const listen = z
   .prefault({})
   .describe('Listening address.');
 
+const texts = z.union([z.string(), z.array(z.string())], { error: 'must be a text, or a list of texts' });
+
+const amountOrCount = z.union([z.number(), z.string()], { error: 'must be a number such as 60 or 100k' });
+
+const CLIENT_KEY_ERROR = 'must be a key, or a map with name, key and what the key allows';
+
+const clientKey = z
+  .union(
+    [
+      z.string(),
+      z.strictObject({
+        name: z.string().describe('Name of the key, for usage, logs and captures. A stable name is advised.').exactOptional(),
+        key: z.string().describe(`The key. Use a reference such as \${ALICE_KEY} instead of the key itself.`),
+        models: texts.describe('Models that the key allows, with at most one *: gpt-*, openai/*. Default: all.').exactOptional(),
+        budget: texts.describe('How much may be spent: 20usd/month; periods are day, week, month and total.').exactOptional(),
+        rpm: amountOrCount.describe('Requests per minute: 60.').exactOptional(),
+        tpm: amountOrCount.describe('Tokens per minute: 100k.').exactOptional(),
+        concurrency: amountOrCount.describe('Requests at the same time: 8.').exactOptional(),
+        expires: z.string().describe('When the key ends: 2027-01-31 or 2027-01-31T08:00Z.').exactOptional(),
+        ip: texts.describe('Addresses and ranges that the key may be used from: 10.0.0.0/8.').exactOptional(),
+        tags: texts.describe('Added to the tags of every request: team=a.').exactOptional(),
+      }),
+    ],
+    { error: CLIENT_KEY_ERROR },
+  )
+  .transform((value, context): KeyOptions => {
+    const { key: text, name, ...settings } = typeof value === 'string' ? { key: value } : value;
+    const fail = (setting: string, message: string): void =>
+      void context.addIssue({ code: 'custom', message, path: typeof value === 'string' ? [] : [setting] });
+    if (!KEY.test(text.trim())) fail('key', 'must be printable ASCII without spaces');
+    return {
+      key: new Secret(text.trim()),
+      ...(name !== undefined && { name: readSetting(() => readKeyName(name), name, fail) }),
+      terms: readClientTerms(settings, fail),
+    };
+  });
+
+/** Reads one setting after the other, so that all errors are reported. */
+function readClientTerms(settings: KeySettings, fail: (setting: string, message: string) => void): KeyOptions['terms'] {
+  // The file does not show when it was written, so a duration would begin again with every start.
+  if (typeof settings.expires === 'string' && !isDate(settings.expires)) {
+    fail('expires', 'must be a time such as 2027-01-31 or 2027-01-31T08:00Z; durations work with "sluice keys create"');
+    return NO_TERMS;
+  }
+  return KEY_SETTINGS.reduce(
+    (terms, setting) => readSetting(() => readTerms(pickSetting(settings, setting), 0, terms), terms, fail),
+    NO_TERMS,
+  );
+}
+
+const pickSetting = (settings: KeySettings, name: (typeof KEY_SETTINGS)[number]): KeySettings =>
+  settings[name] === undefined ? {} : { [name]: settings[name] };
+
+function readSetting<Value>(read: () => Value, otherwise: Value, fail: (setting: string, message: string) => void): Value {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof KeySettingError)) throw error;
+    fail(error.setting, error.message);
+    return otherwise;
+  }
+}
+
 const auth = z
-  .strictObject({ keys: z.array(key).min(1).describe('Keys that clients may use.') })
-  .default({ keys: [] })
+  .strictObject({
+    keys: z.array(clientKey).min(1).describe('Keys that clients may use: texts, or maps with a name and limits.').prefault([]),
+    pepper_file: z
+      .string()
+      .min(1)
+      .describe('File with the pepper of keys that are created by "sluice keys create". Default: pepper in the data folder.')
+      .exactOptional(),
+  })
+  .prefault({})
   .describe('Client authentication. Without keys, every process on this machine may use the gateway.');
 
 const admin = z

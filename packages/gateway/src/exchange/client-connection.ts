@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { CanonicalError } from '@sluice/core';
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 
 /**
@@ -11,10 +12,12 @@ export class ClientConnection {
   readonly clock: Clock;
   /** Index in the list of open exchanges. */
   place = 0;
+  /** The public id of the client's key; empty before it is known, and without keys. */
+  keyId = '';
   /** Writes bytes that clients ignore. Set once a stream has begun. */
   fill: (() => void) | undefined;
   #isGone = false;
-  #isStopped = false;
+  #stopError: CanonicalError | undefined;
   #listeners: Listener[] = [];
   #probes: Timer[] = [];
   #onClosed: Listener | undefined;
@@ -35,14 +38,19 @@ export class ClientConnection {
     return this.#isGone;
   }
 
-  /** The gateway is shutting down; the client receives an error. */
+  /** The gateway ends the exchange: it shuts down, or the key was revoked. The client receives `stopError`. */
   get isStopped(): boolean {
-    return this.#isStopped;
+    return this.#stopError !== undefined;
   }
 
-  /** The client has disconnected, or the gateway is shutting down. */
+  /** Why the gateway ends the exchange. */
+  get stopError(): CanonicalError | undefined {
+    return this.#stopError;
+  }
+
+  /** The client has disconnected, or the gateway ends the exchange. */
   get isInterrupted(): boolean {
-    return this.#isGone || this.#isStopped;
+    return this.#isGone || this.isStopped;
   }
 
   /** Calls the listener on every interruption from now on. */
@@ -55,10 +63,10 @@ export class ClientConnection {
     if (at >= 0) this.#listeners.splice(at, 1);
   }
 
-  /** The gateway shuts down. */
-  stop(): void {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
+  /** Ends the exchange with this error. */
+  stop(error: CanonicalError): void {
+    if (this.#stopError) return;
+    this.#stopError = error;
     this.#notify();
   }
 

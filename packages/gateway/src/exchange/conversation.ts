@@ -32,10 +32,10 @@ import {
   type Ending,
   findEnding,
   INTERNAL,
+  isStop,
   type Outcome,
   type Reply,
   type Services,
-  STOPPED,
   toFailedOutcome,
 } from './types.ts';
 import { attemptWhole } from './whole.ts';
@@ -201,7 +201,7 @@ export class Conversation {
     if (!this.#endpoint.isCharged || !attempt) return false;
     if (attempt.firstTokenAt !== undefined) return true;
     // A request that was cancelled is charged for its prompt, if it was sent.
-    if (outcome.is === 'gone' || outcome.error === STOPPED) return attempt.connectedAt !== undefined;
+    if (outcome.is === 'gone' || (outcome.error && isStop(outcome.error))) return attempt.connectedAt !== undefined;
     return outcome.error !== undefined && mayBeBilled(outcome.error);
   }
 

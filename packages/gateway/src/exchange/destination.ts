@@ -38,6 +38,8 @@ export interface Destination {
   body: Buffer;
   /** The provider's name of the model; undefined when the request names none. */
   model?: string;
+  /** The models that the client named. */
+  names: readonly string[];
 }
 
 /** Rejects a request that no provider may receive, before its body is read. */
@@ -60,7 +62,7 @@ export function checkPassable(request: PassedRequest): void {
 function findFirst(request: PassedRequest, { bytes }: PassedBody): Destination {
   const { type, path } = request.route;
   const [endpoint] = findProviders(request);
-  return { endpoint, url: buildUrl(endpoint.provider, type, '', path), body: bytes };
+  return { endpoint, url: buildUrl(endpoint.provider, type, '', path), body: bytes, names: [] };
 }
 
 function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...ProviderEndpoint[]] {
@@ -81,7 +83,8 @@ function findByModel(request: PassedRequest, { bytes, type }: PassedBody): Desti
 function findDeployment({ route, ...request }: PassedRequest, { name }: PathModel, inBody: NamedModels): Destination {
   const target = findNamed({ ...request, route }, name);
   const { model, provider } = target;
-  return { endpoint: target, url: buildUrl(provider, route.type, model, route.path), body: inBody.set(model), model };
+  const url = buildUrl(provider, route.type, model, route.path);
+  return { endpoint: target, url, body: inBody.set(model), model, names: [name] };
 }
 
 function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBody: NamedModels): Destination | undefined {
@@ -101,6 +104,7 @@ function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBod
     url: buildUrl(provider, route.type, model, inQuery ? `${readPath(path)}?${query}` : path),
     body: inBody.rename(inBody.names.map((name, i) => renameModel(name, targets[i]?.model ?? ''))),
     model,
+    names: names.map((name) => name.replace(RESOURCE, '')),
   };
 }
 

@@ -1,12 +1,10 @@
-/** Limits the load of the gateway: client keys, connections, memory and running exchanges. */
+/** Limits the load of the gateway: connections, memory and running exchanges. */
 
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import type { HeaderBag } from '@sluice/core';
+import type { CanonicalError } from '@sluice/core';
 import type { Limits } from '../config/options.ts';
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
-import { ANYBODY, type Caller, UNLIMITED } from '../keys/caller.ts';
 import type { ClientConnection } from './client-connection.ts';
 
 /** The exchanges that are running: counted, and stopped together on shutdown. */
@@ -19,7 +17,8 @@ export class Streams {
   readonly #open: ClientConnection[] = [];
   /** Exchanges whose clients do not read, the longest stalled first. */
   readonly #stalled = new Set<ClientConnection>();
-  #isStopped = false;
+  /** Why all exchanges are stopped; undefined while they are not. */
+  #stopError: CanonicalError | undefined;
   #onEmpty: () => void = () => undefined;
 
   constructor(max: number) {
@@ -42,7 +41,7 @@ export class Streams {
   /** Adds an exchange. */
   enter(connection: ClientConnection): void {
     connection.place = this.#open.push(connection) - 1;
-    if (this.#isStopped) connection.stop();
+    if (this.#stopError) connection.stop(this.#stopError);
   }
 
   /** Removes a finished exchange. */
@@ -76,10 +75,17 @@ export class Streams {
     connection?.response.destroy();
   }
 
-  /** Stops all exchanges, also those that begin later. */
-  stop(): void {
-    this.#isStopped = true;
-    for (const connection of [...this.#open]) connection.stop();
+  /** Stops all exchanges, also those that begin later. Their clients receive the error. */
+  stop(error: CanonicalError): void {
+    this.#stopError = error;
+    for (const connection of [...this.#open]) connection.stop(error);
+  }
+
+  /** Stops the exchanges of one client key. Returns how many. */
+  stopKey(id: string, error: CanonicalError): number {
+    const found = this.#open.filter(({ keyId }) => keyId === id);
+    for (const connection of found) connection.stop(error);
+    return found.length;
   }
 }
 
@@ -167,51 +173,4 @@ function readOpenFileLimit(): number | undefined {
   const { userLimits }: { userLimits?: { open_files?: { soft?: unknown } } } = report.getReport();
   const soft = userLimits?.open_files?.soft;
   return typeof soft === 'number' ? soft : undefined;
-}
-
-/** Checks client keys. Compares the digests of all keys in constant time. */
-export class Gatekeeper {
-  readonly #digests: readonly Buffer[];
-  readonly #callers: readonly Caller[];
-
-  constructor(keys: readonly string[]) {
-    this.#digests = keys.map(digest);
-    this.#callers = keys.map((_, index) => ({ id: `key-${index + 1}`, name: `key-${index + 1}`, tags: [], policy: UNLIMITED }));
-  }
-
-  /** No keys are set, so every client is admitted. */
-  get isOpen(): boolean {
-    return this.#digests.length === 0;
-  }
-
-  /** Whether the request has one of the keys. */
-  admit(headers: HeaderBag, path: string): Admission {
-    if (this.isOpen) return { admitted: true, caller: ANYBODY };
-    const key = readKey(headers, path);
-    if (key === undefined)
-      return { admitted: false, reason: 'client key required: send it as Authorization: Bearer, x-api-key or x-goog-api-key' };
-    const given = digest(key);
-    let caller: Caller | undefined;
-    for (const [index, known] of this.#digests.entries()) if (timingSafeEqual(known, given)) caller = this.#callers[index];
-    return caller ? { admitted: true, caller } : { admitted: false, reason: 'invalid client key' };
-  }
-}
-
-/** Whether a client may send requests: always when no keys are set, otherwise only with one of them. */
-export type Admission = { admitted: true; caller: Caller } | { admitted: false; reason: string };
-
-const digest = (key: string): Buffer => createHash('sha256').update(key).digest();
-
-/** Clients send their key in different headers; `?key=` is read on Gemini paths only. */
-function readKey(headers: HeaderBag, path: string): string | undefined {
-  const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers['authorization'] ?? '')?.[1];
-  return bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? headers['api-key'] ?? readQueryKey(path);
-}
-
-const GEMINI_PATH = /^\/(upload\/)?v1(beta|alpha)?\d*\/(models|tunedModels|cachedContents|files)\b/;
-
-function readQueryKey(path: string): string | undefined {
-  if (!GEMINI_PATH.test(path)) return undefined;
-  const at = path.indexOf('?');
-  return at < 0 ? undefined : (new URLSearchParams(path.slice(at + 1)).get('key') ?? undefined);
 }

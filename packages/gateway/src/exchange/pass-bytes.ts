@@ -281,8 +281,9 @@ class Passage implements Receiver {
   }
 
   readonly #onInterruption = (): void => {
-    if (this.#forwarded.connection.isGone) this.#leave();
-    else this.#breakOff(STOPPED);
+    const { isGone, stopError = STOPPED } = this.#forwarded.connection;
+    if (isGone) this.#leave();
+    else this.#breakOff(stopError);
   };
 
   /** A truncated body must look truncated to the client. */

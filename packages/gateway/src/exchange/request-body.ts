@@ -11,7 +11,6 @@ import { Collector } from '../upstream/body.ts';
 import { DecompressionError, type Receiver, readCoding, SUPPORTED_CODINGS, TooLargeError, Unpacker } from '../upstream/dialer.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Written } from './reply.ts';
-import { STOPPED } from './types.ts';
 
 /**
  * Reads and decompresses the body of a request. Rejects a body as soon as it exceeds its limit, and any unfinished body
@@ -119,7 +118,7 @@ class BodyReader implements Receiver {
 
   readonly #onInterruption = (): void => {
     const { connection } = this.#options.source;
-    if (connection.isStopped) this.fail(new CodecError(STOPPED));
+    if (connection.stopError) this.fail(new CodecError(connection.stopError));
     else if (connection.isGone) this.fail(BROKE_OFF);
   };
 

@@ -137,7 +137,7 @@ export class AttemptLoop {
       const wait = this.#pauseAfter(outcome.error, candidate);
       if (wait === undefined) return outcome;
       if (await waitFor(wait, connection)) continue;
-      return connection.isGone ? { is: 'gone' } : { is: 'failed', error: STOPPED };
+      return connection.isGone ? { is: 'gone' } : { is: 'failed', error: connection.stopError ?? STOPPED };
     }
   }
 

@@ -325,7 +325,7 @@ class StreamAttempt implements Receiver {
 
   readonly #onInterruption = (): void => {
     const { connection, candidate } = this.#attempt;
-    if (!connection.isGone) this.#breakOff(STOPPED);
+    if (!connection.isGone) this.#breakOff(connection.stopError ?? STOPPED);
     else if (candidate.drains && !connection.isStopped) this.#drain();
     else this.#leave();
   };

@@ -12,6 +12,7 @@ import {
 } from '@sluice/core';
 import type { Limits, Passthrough, ProviderLimits } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
+import type { Gatekeeper } from '../keys/gatekeeper.ts';
 import type { Logger } from '../observe/log.ts';
 import type { ExchangeLabels, Metrics } from '../observe/metrics.ts';
 import type { PriceTable } from '../prices/table.ts';
@@ -29,7 +30,7 @@ import {
 } from '../upstream/dialer.ts';
 import type { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
-import type { Gatekeeper, MemoryGuard, Streams } from './load.ts';
+import type { MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
 import type { ExchangeRecord, RecordKeeping } from './record.ts';
@@ -177,7 +178,7 @@ export type Ending =
 export function findEnding(error: CanonicalError | undefined): Ending {
   if (!error) return 'answered';
   const { code, details = {}, upstream, http_status: status = 0 } = error;
-  if (details['ending'] === 'stopped') return 'stopped';
+  if (isStop(error)) return 'stopped';
   if (details['rule'] === 'sse/malformed-json') return 'upstream_malformed';
   if (code === 'STREAM_TRUNCATED') return 'upstream_truncated';
   if (code === 'TIMEOUT' && !upstream) return 'timeout';
@@ -222,6 +223,17 @@ export const STOPPED: CanonicalError = {
   retry_after_ms: 1000,
   details: { ending: 'stopped' },
 };
+
+/** The client's key was revoked while its request was running. */
+export const REVOKED: CanonicalError = {
+  code: 'AUTHENTICATION',
+  message: 'the client key of this request was revoked',
+  http_status: 401,
+  details: { ending: 'stopped' },
+};
+
+/** Whether the gateway itself ended the exchange. */
+export const isStop = ({ details }: CanonicalError): boolean => details?.['ending'] === 'stopped';
 
 /** A bug in the gateway. */
 export const INTERNAL: CanonicalError = {

@@ -2,7 +2,7 @@ import { collect, type Interruptible } from '../upstream/body.ts';
 import type { Call } from '../upstream/dialer.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { readResponse } from './read-reply.ts';
-import { type Attempt, createConnectionError, formatProvider, type Outcome, STOPPED } from './types.ts';
+import { type Attempt, createConnectionError, formatProvider, type Outcome } from './types.ts';
 
 /** Requests a whole response from one upstream. */
 export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
@@ -26,9 +26,8 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
     return connection.isGone ? { is: 'gone' } : outcome;
   } catch (error) {
     if (connection.isGone) return { is: 'gone' };
-    const failure = connection.isStopped
-      ? STOPPED
-      : createConnectionError(error, formatProvider(candidate), candidate.times.connectMs);
+    const failure =
+      connection.stopError ?? createConnectionError(error, formatProvider(candidate), candidate.times.connectMs);
     return { is: 'failed', error: failure };
   }
 }

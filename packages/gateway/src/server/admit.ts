@@ -1,7 +1,9 @@
 import type { Services } from '../exchange/types.ts';
+import { readClientAddress } from '../http/client-address.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Caller } from '../keys/caller.ts';
+import { checkAddress } from '../keys/scope.ts';
 import type { Incoming } from './handle.ts';
 
 /** Checks every request before anything is done for it, and finds who sends it. Throws the refusal. */
@@ -31,12 +33,14 @@ export function checkForm(
 
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
-/** Rejects web pages of other origins, foreign hosts, and missing or wrong client keys. */
-function findCaller({ headers, route, directory: { gatekeeper } }: AdmissionRequest): Caller {
+/** Rejects web pages of other origins, foreign hosts, missing or wrong client keys, and addresses that a key excludes. */
+function findCaller({ request, headers, route, directory: { gatekeeper } }: AdmissionRequest): Caller {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
   // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');
   const admission = gatekeeper.admit(headers, route.path);
   if (!admission.admitted) throw refusal(401, 'AUTHENTICATION', admission.reason);
-  return admission.caller;
+  const { caller } = admission;
+  if (caller.policy.addresses.length > 0) checkAddress(caller, readClientAddress(request));
+  return caller;
 }

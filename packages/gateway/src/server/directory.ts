@@ -4,16 +4,18 @@ import { chooseProtocol, DEMO_MODELS } from '@sluice/lab/demo';
 import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/providers.ts';
 import { explainUnknownModel, type GatewayState, type ModelTarget } from '../config/resolve.ts';
 import { sharesEndpoints } from '../exchange/known-endpoints.ts';
-import { Gatekeeper } from '../exchange/load.ts';
 import type { Candidate, Directory, ProviderEndpoint } from '../exchange/types.ts';
+import { UNLIMITED } from '../keys/caller.ts';
+import { Gatekeeper } from '../keys/gatekeeper.ts';
+import type { KeyBook } from '../keys/key-book.ts';
 import { createPriceTable } from '../prices/table.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { Transport } from '../upstream/dialer.ts';
 import { memo } from '../upstream/memo.ts';
 
-/** Resolves models by a configuration. `demo`: the built-in model. */
-export function createDirectory(state: GatewayState, demo: Transport): Directory {
+/** Resolves models by a configuration. `demo`: the built-in model. `book`: the keys of the store. */
+export function createDirectory(state: GatewayState, demo: Transport, book?: KeyBook): Directory {
   const createEndpoint = (configured: ConfiguredProvider): ProviderEndpoint => {
     const { origin, times, passthrough } = configured;
     return { provider: unlock(configured), origin, times, passthrough };
@@ -50,12 +52,18 @@ export function createDirectory(state: GatewayState, demo: Transport): Directory
     },
     ...listClientModels(state, createEndpoint),
     prices: createPriceTable(state),
-    gatekeeper: new Gatekeeper(state.keys.map((key) => key.reveal())),
-    metricsGatekeeper: new Gatekeeper(state.metricsKey ? [state.metricsKey.reveal()] : []),
+    gatekeeper: new Gatekeeper(
+      state.keys.map(({ key, caller }) => ({ key: key.reveal(), caller })),
+      book,
+    ),
+    metricsGatekeeper: new Gatekeeper(state.metricsKey ? [{ key: state.metricsKey.reveal(), caller: METRICS_CALLER }] : []),
     whyUnknown: (model) => explainUnknownModel(model, state),
     privateHosts: listPrivateHosts(state),
   };
 }
+
+/** The holder of the metrics key, which is no client. */
+const METRICS_CALLER = { id: 'metrics', name: 'metrics', tags: [], policy: UNLIMITED };
 
 /** Names resolved for one client protocol. Clients can invent any number of names. */
 const NAME_LIMITS = { entries: 1000, bytes: 256 * 1024 };

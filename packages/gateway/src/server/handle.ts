@@ -13,7 +13,8 @@ import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import { endBeforeRequest, parseRequest, readBody } from '../exchange/request-body.ts';
 import { type Directory, findEnding, INTERNAL, type Services } from '../exchange/types.ts';
 import { refusal } from '../http/refusal.ts';
-import type { Caller } from '../keys/caller.ts';
+import { ANYBODY, type Caller } from '../keys/caller.ts';
+import { checkModelScope, checkModelScopes } from '../keys/scope.ts';
 import { REQUEST_MESSAGE } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ExchangeOpening } from '../store/index.ts';
@@ -29,7 +30,9 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   let record: ExchangeRecord | undefined;
   let result: Result;
   try {
-    incoming.caller = admit(incoming, services);
+    const caller = admit(incoming, services);
+    incoming.caller = caller;
+    connection.keyId = caller.id;
     if (RECORDED[incoming.route.type]) checkLedger(services);
     record = new ExchangeRecord(RECORDED[incoming.route.type] ? services.keeping : undefined);
     result = await respond(incoming, record, services);
@@ -125,9 +128,9 @@ async function respond(incoming: Incoming, record: ExchangeRecord, services: Ser
     case 'RERANK':
       return new Conversation(await readModelRequest('side', incoming, record, services), services).run();
     case 'MODELS':
-      return sendJson(incoming, await listModels(route.client, directory, services), services);
+      return sendJson(incoming, await listModels(route.client, directory, services, incoming.caller), services);
     case 'MODEL_INFO':
-      return sendJson(incoming, describeModel(route, directory), services);
+      return sendJson(incoming, describeModel(route, directory, incoming.caller), services);
     case 'AUDIO':
     case 'IMAGES':
     case 'PASSTHROUGH':
@@ -172,6 +175,7 @@ async function readModelRequest(
   const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
+  checkModelScope(incoming.caller ?? ANYBODY, target.model, createTargetFinder(incoming));
   // Again: reading the body may have taken long.
   checkLedger(services);
   if (record.isKept) {
@@ -188,9 +192,15 @@ async function readModelRequest(
   return { kind, id, client: route.client, wire, target, connection, record, observer, directory, receivedAt: services.now() };
 }
 
+/** Finds what a model name stands for, as `provider/model`. */
+const createTargetFinder =
+  ({ directory, route }: Incoming) =>
+  (model: string): readonly string[] =>
+    directory.resolve(model, route.client.id).map(({ key }) => key);
+
 /** Begins to capture the exchange; undefined when it is not to be captured. */
 function beginCapture(
-  { id: requestId, request, route, headers, directory }: Incoming,
+  { id: requestId, request, route, headers, directory, caller }: Incoming,
   { id }: ExchangeRecord,
   read: Pick<ObservedRequest, 'model' | 'isStream' | 'body'>,
   observers: ExchangeObservers,
@@ -199,7 +209,8 @@ function beginCapture(
   const isOpen = directory.gatekeeper.isOpen;
   const { model, isStream, body } = read;
   const method = request.method ?? 'POST';
-  return observers.begin({ id, requestId, endpoint, client, model, isStream, method, path, headers, body, isOpen });
+  const key = caller?.name;
+  return observers.begin({ id, requestId, endpoint, client, model, isStream, method, path, headers, body, isOpen, key });
 }
 
 /** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
@@ -209,6 +220,7 @@ async function pass(incoming: Incoming, record: ExchangeRecord, services: Servic
   checkPassable(passed);
   const bytes = await readBody(incoming, services.limits);
   const destination = findDestination(passed, { bytes, type: headers['content-type'] ?? '' });
+  checkModelScopes(incoming.caller ?? ANYBODY, destination.names, createTargetFinder(incoming));
   checkLedger(services);
   if (record.isKept) record.open({ ...describeRequest(incoming), model_requested: destination.model ?? null });
   const { observers } = services;

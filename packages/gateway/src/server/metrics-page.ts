@@ -4,16 +4,18 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { CodecError } from '@sluice/core';
 import type { Directory, Services } from '../exchange/types.ts';
+import { readClientAddress } from '../http/client-address.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
+import { checkAddress } from '../keys/scope.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
 import type { Incoming } from './handle.ts';
 
-type MetricsRequest = Pick<Incoming, 'headers' | 'route' | 'directory'>;
+type MetricsRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
 
 /** Decides who may read `/metrics` on the gateway's own address. */
 export class MetricsAccess {
@@ -25,14 +27,16 @@ export class MetricsAccess {
   }
 
   /** Throws the refusal. Client keys still work, until the next minor version. */
-  check({ headers, route, directory: { gatekeeper, metricsGatekeeper } }: MetricsRequest): void {
+  check({ request, headers, route, directory: { gatekeeper, metricsGatekeeper } }: MetricsRequest): void {
     if (isForeignPage(headers)) throw FOREIGN;
     if (metricsGatekeeper.isOpen && gatekeeper.isOpen) {
       checkHost(headers['host'], ' without keys; set metrics.key or use 127.0.0.1');
       return;
     }
     if (!metricsGatekeeper.isOpen && metricsGatekeeper.admit(headers, route.path).admitted) return;
-    if (gatekeeper.isOpen || !gatekeeper.admit(headers, route.path).admitted) throw KEY_REQUIRED;
+    const admission = gatekeeper.isOpen ? undefined : gatekeeper.admit(headers, route.path);
+    if (!admission?.admitted) throw KEY_REQUIRED;
+    checkAddress(admission.caller, readClientAddress(request));
     if (!this.#isWarned) this.#log.warn(CLIENT_KEY_WARNING);
     this.#isWarned = true;
   }

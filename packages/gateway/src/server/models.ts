@@ -4,11 +4,18 @@ import { type CanonicalModel, type Codec, CodecError } from '@sluice/core';
 import { CODECS, checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core/engine';
 import type { ListedModel } from '../exchange/model-lists.ts';
 import type { Candidate, Directory, Services } from '../exchange/types.ts';
+import { ANYBODY, type Caller } from '../keys/caller.ts';
+import { checkModelScope, isModelAllowed, type NamedModel } from '../keys/scope.ts';
 import { type Bucket, chooseRates, formatDollarsPerUnit, type Rates } from '../prices/rates.ts';
 import type { ModelPrice } from '../prices/table.ts';
 
-/** The list of models, in the client's protocol. */
-export async function listModels(client: Codec, directory: Directory, { modelLists }: Services): Promise<unknown> {
+/** The list of models that the caller may use, in the client's protocol. */
+export async function listModels(
+  client: Codec,
+  directory: Directory,
+  { modelLists }: Services,
+  { policy }: Caller = ANYBODY,
+): Promise<unknown> {
   const { prices, unlisted } = directory;
   const named = directory.models.map((id) => describeTarget(id, directory, directory.resolve(id, client.id)[0]));
   const listed = await Promise.all(
@@ -18,13 +25,22 @@ export async function listModels(client: Codec, directory: Directory, { modelLis
       return models.map((model) => buildModel(`${provider}/${model.id}`, prices.find(provider, model.id), model));
     }),
   );
-  return encodeModels({ models: [...named, ...listed.flat()], has_more: false }, { to: client });
+  const all = [...named, ...listed.flat()];
+  const models =
+    policy.models.length === 0 ? all : all.filter(({ id }) => isModelAllowed(policy, nameModel(id, client, directory)));
+  return encodeModels({ models, has_more: false }, { to: client });
 }
 
-/** One model, in the client's protocol. Throws when no provider serves it. */
-export function describeModel({ client, path }: Route, directory: Directory): unknown {
+const nameModel = (name: string, client: Codec, directory: Directory): NamedModel => ({
+  name,
+  targets: directory.resolve(name, client.id).map(({ key }) => key),
+});
+
+/** One model, in the client's protocol. Throws when no provider serves it, or the caller may not use it. */
+export function describeModel({ client, path }: Route, directory: Directory, caller: Caller = ANYBODY): unknown {
   const id = readId(path);
   checkModelName(id);
+  checkModelScope(caller, id, (name) => nameModel(name, client, directory).targets);
   const [first] = directory.resolve(id, client.id);
   if (first) return encodeModelInfo(describeTarget(id, directory, first), { to: client });
   throw new CodecError({

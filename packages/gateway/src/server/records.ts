@@ -8,9 +8,10 @@ import type { SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
 import type { Services } from '../exchange/types.ts';
 import type { Clock } from '../http/clock.ts';
+import { KeyBook, KeyError } from '../keys/key-book.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import { defaultDataFolder, type Ledger, openStore, type Store, StoreError } from '../store/index.ts';
+import { defaultDataFolder, type Ledger, listFiles, openStore, type Store, StoreError } from '../store/index.ts';
 
 /** Where a gateway keeps its data: a folder, or `memory` for as long as it runs. */
 export interface DataOptions {
@@ -49,6 +50,25 @@ function findDefaultFolder(env: DataOptions['env']): string {
   const home = env['HOME'] || env['USERPROFILE'] || '';
   return home === '' && !env['XDG_DATA_HOME'] ? MEMORY : defaultDataFolder(env, process.platform, home);
 }
+
+/** Opens the client keys of a store. The pepper must be the one that they were created with. */
+export async function openKeys(
+  store: Store,
+  { pepperFile }: Pick<GatewayState, 'pepperFile'>,
+  { log, isTaken }: { log: Logger; isTaken: (name: string) => boolean },
+): Promise<KeyBook> {
+  const onFailure = (reason: string): void => log.warn({ reason }, 'when client keys were used could not be recorded');
+  try {
+    return await KeyBook.open({ store, pepperFile: choosePepperFile(store.folder, pepperFile), requiresPepper: true, isTaken, onFailure });
+  } catch (error) {
+    if (!(error instanceof KeyError)) throw error;
+    throw new ConfigError([{ message: `auth.pepper_file: ${error.message}`, path: ['auth', 'pepper_file'] }]);
+  }
+}
+
+/** The file of the pepper; null for a store in memory, whose keys end with it. */
+const choosePepperFile = (folder: string | null, configured: string | undefined): string | null =>
+  folder === null ? null : (configured ?? listFiles(folder).pepper);
 
 /** Opens the captures of a gateway: in memory, and beside the store for exchanges that the configuration names. */
 export async function openCaptures(state: GatewayState, { store, secrets, services }: CaptureParts): Promise<Captures> {

@@ -8,13 +8,14 @@ import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { Durability, Limits, LogLevel } from '../config/options.ts';
-import { findExposure, type GatewayState, type ResolveOptions, resolveConfig } from '../config/resolve.ts';
+import { findExposure, type GatewayState, type ResolveOptions, resolveConfig, type StoredKeys } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
-import { LiveConfig, type WatchOptions } from '../config/watch.ts';
+import { LiveConfig, readConfig, type WatchOptions } from '../config/watch.ts';
 import { MemoryGuard, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
-import type { Services } from '../exchange/types.ts';
+import { REVOKED, type Services } from '../exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../http/clock.ts';
+import type { KeyBook } from '../keys/key-book.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
@@ -26,7 +27,7 @@ import { Dialer } from '../upstream/dialer.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { MetricsListener } from './metrics-page.ts';
-import { createKeeping, openCaptures, openRecords } from './records.ts';
+import { createKeeping, openCaptures, openKeys, openRecords } from './records.ts';
 import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
@@ -42,7 +43,10 @@ export async function run({
 }: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
   const file = config ?? findConfig(folder);
-  const options: ResolveOptions = { env, secrets, listen };
+  let book: KeyBook | undefined;
+  // The store is opened by the configuration, so its keys are checked after that.
+  const storedKeys = (): StoredKeys => (book && !book.isUsed ? 'none' : 'some');
+  const options: ResolveOptions = { env, secrets, listen, storedKeys };
   const live = file === undefined ? undefined : await openLive(file, { ...options, ...watch });
   const first = live?.config.current ?? resolveConfig(createDefaultSource(), options);
   const redact = createRedact(secrets);
@@ -54,19 +58,36 @@ export async function run({
   live?.onState(
     (reloaded, restart) => {
       state = reloaded;
-      directory = createDirectory(state, demo);
-      captures?.configure(state.capture, state.keys.length > 0);
+      directory = createDirectory(state, demo, book);
+      captures?.configure(state.capture, hasKeys());
       log.info('configuration reloaded');
+      auditReload();
       for (const { message } of state.warnings) log.warn({ reason: message }, 'configuration warning');
       if (restart.length > 0) log.warn({ sections: restart }, 'changes in these sections take effect after a restart');
     },
     (reason) => log.error({ reason }, 'configuration rejected; keeping the previous one'),
   );
 
+  const hasKeys = (): boolean => state.keys.length > 0 || (book?.isUsed ?? false);
+  let auditReload = (): void => undefined;
   const store = await openRecords({ data, env }, first, log).catch((error: unknown) => {
     live?.config.close();
     throw error;
   });
+  const openCheckedKeys = async (): Promise<KeyBook> => {
+    book = await openKeys(store, first, { log, isTaken: (name) => state.keys.some(({ caller }) => caller.name === name) });
+    // Throws, with the place in the file, for an address that needs keys when there are none.
+    if (storedKeys() === 'none' && findExposure(first.listen.host, first.keys, 'none') !== undefined)
+      await (file === undefined ? resolveConfig(createDefaultSource(), options) : readConfig(file, options));
+    return book;
+  };
+  const keys = await openCheckedKeys().catch(async (error: unknown) => {
+    live?.config.close();
+    await store.close();
+    throw error;
+  });
+  directory = createDirectory(state, demo, keys);
+  auditReload = () => auditConfig(store, file, log);
   const { durability } = first;
   const feed = new ChangeFeed({
     boot: store.boot,
@@ -76,8 +97,12 @@ export async function run({
   const services = createServices({ limits: first.limits, log, redact, directory: () => directory, store, feed, durability });
   captures = await openCaptures(first, { store, secrets, services });
   services.metrics.watchProcess();
-  const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: state.keys.length > 0 }) });
-  const admin = createAdmin({ store, feed, access, captures, state: () => state, file: file ?? null, redact }, services);
+  const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: hasKeys() }) });
+  keys.listen(({ record, endsRequests }) => {
+    captures?.configure(state.capture, hasKeys());
+    if (endsRequests) services.streams.stopKey(record.id, REVOKED);
+  });
+  const admin = createAdmin({ store, keys, feed, access, captures, state: () => state, file: file ?? null, redact }, services);
   const gateway = new Gateway({ ...services, observers: captures }, admin);
   const metricsListener = first.metricsListen && new MetricsListener(services);
   const close = async (deadlineMs: number): Promise<void> => {
@@ -87,13 +112,14 @@ export async function run({
     await captures?.close();
     await metricsListener?.close();
     services.metrics.close();
+    await keys.close();
     const lost = await store.close();
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
   };
   try {
     const url = await gateway.listen(first.listen);
     const address = new URL(url).hostname.replace(/^\[|\]$/g, '');
-    checkBound(address, live?.config.current ?? first);
+    checkBound(address, live?.config.current ?? first, storedKeys());
     live?.config.setBoundAddress(address);
     if (metricsListener && first.metricsListen)
       log.info({ url: await metricsListener.listen(first.metricsListen) }, 'metrics are served on their own address');
@@ -107,6 +133,7 @@ export async function run({
       file,
       log,
       store,
+      keys,
       captures,
       issueConsoleToken: () => access.issueToken(),
       reload,
@@ -121,7 +148,7 @@ export async function run({
 
 /** Creates the admin API. */
 const createAdmin = (
-  context: Pick<AdminContext, 'store' | 'feed' | 'access' | 'captures' | 'state' | 'file' | 'redact'>,
+  context: Pick<AdminContext, 'store' | 'keys' | 'feed' | 'access' | 'captures' | 'state' | 'file' | 'redact'>,
   { breakers, log, limits }: Services,
 ): AdminApi => new AdminApi({ ...context, breakers, log, now: Date.now, stallMs: limits.stallMs });
 
@@ -158,6 +185,8 @@ export interface Running {
   log: Logger;
   /** Where exchanges are recorded. */
   store: Store;
+  /** The client keys of the store. */
+  keys: KeyBook;
   /** Exchanges that are kept with their bodies. */
   captures: Captures;
   /** A token that opens one session of the console, by `POST /admin/v1/session`. For the operator's terminal, never for a log. */
@@ -169,9 +198,16 @@ export interface Running {
 }
 
 /** A host name can resolve to any address, so the bound address is checked. */
-function checkBound(address: string, { keys }: GatewayState): void {
-  const exposure = findExposure(address, keys);
+function checkBound(address: string, { keys }: GatewayState, stored: StoredKeys): void {
+  const exposure = findExposure(address, keys, stored);
   if (exposure !== undefined) throw new ConfigError([{ message: `${address} ${exposure}`, path: ['listen', 'host'] }]);
+}
+
+/** A configuration that is in force is worth a line of the audit log. */
+function auditConfig(store: Store, file: string | undefined, log: Logger): void {
+  store
+    .addAudit({ ...store.createId(), actor: 'config', action: 'config.reload', object: '', details: { file: file ?? null } })
+    .catch((error: unknown) => log.warn({ error: String(error) }, 'the audit log could not be written'));
 }
 
 type OnState = (state: GatewayState, restart: readonly string[]) => void;

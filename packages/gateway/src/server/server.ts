@@ -8,7 +8,7 @@ import { encodeError, findRoute } from '@sluice/core/engine';
 import { type AdminApi, type AdminRequest, isAdminPath } from '../admin/api.ts';
 import { Problem } from '../admin/problem.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
-import type { Services } from '../exchange/types.ts';
+import { type Services, STOPPED } from '../exchange/types.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Logger } from '../observe/log.ts';
@@ -70,7 +70,7 @@ export class Gateway {
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = stopListening(this.#server);
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
-    const deadline = clock.setTimer(() => streams.stop(), deadlineMs);
+    const deadline = clock.setTimer(() => streams.stop(STOPPED), deadlineMs);
     const end = clock.setTimer(() => this.#server.closeAllConnections(), deadlineMs + LAST_READ_MS);
     this.#server.closeIdleConnections();
     await closed;

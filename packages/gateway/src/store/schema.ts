@@ -1,5 +1,6 @@
 /** The tables as types, and the migrations that create them. SQL stays in the subset that SQLite and PostgreSQL share. */
 import { type Kysely, sql } from 'kysely';
+import type { AuditEntry, KeyRecord } from '../keys/records.ts';
 import type { SUM_COLUMNS } from './rollups.ts';
 import type { AttemptRow, ExchangeRow } from './rows.ts';
 
@@ -14,6 +15,12 @@ export type StoredExchange = Stored<ExchangeRow>;
 /** A row of `attempts`. */
 export type StoredAttempt = Stored<AttemptRow>;
 
+/** A row of `client_keys`: the policy and the tags are JSON text. */
+export type StoredKey = Omit<KeyRecord, 'policy' | 'tags'> & { policy: string; tags: string };
+
+/** A row of `audit_log`: the details are JSON text. */
+export type StoredAuditEntry = Omit<AuditEntry, 'details'> & { details: string };
+
 /** All tables. */
 export interface Tables {
   exchanges: StoredExchange;
@@ -22,6 +29,8 @@ export interface Tables {
     (typeof SUM_COLUMNS)[number],
     number
   >;
+  client_keys: StoredKey;
+  audit_log: StoredAuditEntry;
   boots: { id: string; node_id: string; started_ts: number; ended_ts: number | null };
   schema_versions: { version: number; name: string; applied_ts: number };
 }
@@ -36,7 +45,10 @@ export interface Migration {
  * Version n is the n-th migration; the list only grows. A migration only adds: tables, indexes, and columns that are nullable or have
  * a default, so that the previous release can still use the database.
  */
-export const MIGRATIONS: readonly Migration[] = [{ name: 'ledger', up: createLedger }];
+export const MIGRATIONS: readonly Migration[] = [
+  { name: 'ledger', up: createLedger },
+  { name: 'keys', up: createKeys },
+];
 
 /** Only column types and clauses that SQLite and PostgreSQL read alike. */
 async function createLedger(db: Kysely<Tables>): Promise<void> {
@@ -72,6 +84,23 @@ async function createLedger(db: Kysely<Tables>): Promise<void> {
   await sql`
     create table boots (id text primary key not null, node_id text not null, started_ts bigint not null, ended_ts bigint)
   `.execute(db);
+}
+
+/** Names are unique among keys that are not revoked. The audit log is only added to. */
+async function createKeys(db: Kysely<Tables>): Promise<void> {
+  await sql`
+    create table client_keys (
+      id text primary key not null, name text not null, digest text not null, pepper text not null,
+      previous_digest text, previous_until bigint, policy text not null, tags text not null default '[]',
+      created_ts bigint not null, rotated_ts bigint, revoked_ts bigint, last_used_ts bigint
+    )`.execute(db);
+  await sql`create unique index client_keys_name on client_keys (name) where revoked_ts is null`.execute(db);
+  await sql`create index client_keys_revoked on client_keys (revoked_ts) where revoked_ts is not null`.execute(db);
+  await sql`
+    create table audit_log (
+      id text primary key not null, ts bigint not null, actor text not null, action text not null,
+      object text not null default '', details text not null default '{}'
+    )`.execute(db);
 }
 
 const ENDING_COLUMNS = sql.raw(`

@@ -1,12 +1,13 @@
 /** What the gateway needs of a store, whatever database is behind it. */
 import type { Clock } from '../http/clock.ts';
+import type { KeyReader, KeyStore } from '../keys/records.ts';
 import type { Admission } from './ids.ts';
 import type { ExchangeDetail, ExchangePage, ListQuery, SessionDetail, SessionSummary, UsageQuery, UsageRow } from './queries.ts';
 import type { AttemptOpening, AttemptProgress, AttemptSettlement, ExchangeOpening, ExchangeSettlement } from './rows.ts';
 import type { QueueStatus } from './write-queue.ts';
 
 /** Queries. They run outside of the event loop and see every row that is durable. */
-export interface StoreReader {
+export interface StoreReader extends KeyReader {
   /** Exchanges, newest first, by pages. */
   list(query?: ListQuery): Promise<ExchangePage>;
   /** One exchange with its attempts; null when it is unknown. */
@@ -42,7 +43,7 @@ export interface Ledger {
 }
 
 /** The store of a gateway. */
-export interface Store extends Ledger, StoreReader {
+export interface Store extends Ledger, StoreReader, KeyStore {
   /** The data folder; null in memory. */
   readonly folder: string | null;
   /** The id of this run of the gateway. */

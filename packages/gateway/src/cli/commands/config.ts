@@ -48,7 +48,11 @@ interface CheckResult {
 
 function check(file: string, text: string, env: CliIo['env']): CheckResult {
   try {
-    const state = resolveConfig(loadConfig(file, text, env), { env, secrets: new SecretRegistry() });
+    const state = resolveConfig(loadConfig(file, text, env), {
+      env,
+      secrets: new SecretRegistry(),
+      storedKeys: () => 'unknown',
+    });
     const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
     return { errors: [], warnings: state.warnings, providers, models: state.models };
   } catch (error) {

@@ -51,7 +51,7 @@ async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Opti
   const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
   const { dim } = chooseColors(io.stderr, io.env);
   await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}`)}\n`);
-  return { url: running.url, key: clientKey ?? running.state.keys[0]?.reveal() ?? 'any', close: () => running.close(0) };
+  return { url: running.url, key: clientKey ?? running.state.keys[0]?.key.reveal() ?? 'any', close: () => running.close(0) };
 }
 
 interface Gateway {

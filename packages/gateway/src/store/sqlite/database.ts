@@ -94,5 +94,6 @@ export const RESULT = {
   corrupt: 11,
   full: 13,
   cannotOpen: 14,
+  constraint: 19,
   notADatabase: 26,
 } as const;

@@ -31,6 +31,8 @@ export const listFiles = (folder: string) =>
     /** Who owns the folder, for people and for messages. */
     owner: join(folder, 'owner.json'),
     ballast: join(folder, 'ballast'),
+    /** What the digests of client keys were made with. Not in the database, so that no backup of it has both. */
+    pepper: join(folder, 'pepper'),
   }) as const;
 
 /** The folder for data of the gateway when none is configured: `$XDG_DATA_HOME/sluice`, or the custom of the platform. */

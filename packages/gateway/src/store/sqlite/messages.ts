@@ -1,4 +1,5 @@
 /** What the main thread and the workers of the store send each other. */
+import type { AuditEntry, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import type { StoreErrorCode } from '../errors.ts';
 import type { ListQuery, UsageQuery } from '../queries.ts';
 import type { Boot, Operation } from './ledger.ts';
@@ -34,6 +35,11 @@ export type WorkerRequest =
   | { readonly kind: 'sessions'; readonly limit: number | undefined }
   | { readonly kind: 'session'; readonly session: string; readonly query: Omit<ListQuery, 'filter'> }
   | { readonly kind: 'usage'; readonly query: UsageQuery }
+  | { readonly kind: 'keys' }
+  | { readonly kind: 'audit'; readonly query: AuditQuery }
+  | { readonly kind: 'saveKey'; readonly record: KeyRecord; readonly entry: AuditEntry }
+  | { readonly kind: 'touchKeys'; readonly uses: readonly (readonly [id: string, ts: number])[] }
+  | { readonly kind: 'addAudit'; readonly entry: AuditEntry }
   | { readonly kind: 'prune' }
   | { readonly kind: 'stop' };
 

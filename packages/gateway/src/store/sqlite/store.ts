@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type Clock, REAL_CLOCK } from '../../http/clock.ts';
+import type { AuditEntry, AuditPage, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import { StoreError } from '../errors.ts';
 import { type Admission, IdSource } from '../ids.ts';
 import type { ExchangeDetail, ExchangePage, ListQuery, SessionDetail, SessionSummary, UsageQuery, UsageRow } from '../queries.ts';
@@ -115,6 +116,14 @@ class SqliteReader implements StoreReader {
     return this.#worker.request({ kind: 'usage', query });
   }
 
+  listKeys(): Promise<KeyRecord[]> {
+    return this.#worker.request({ kind: 'keys' });
+  }
+
+  listAudit(query: AuditQuery = {}): Promise<AuditPage> {
+    return this.#worker.request({ kind: 'audit', query });
+  }
+
   close(): Promise<unknown> {
     return this.#worker.stop();
   }
@@ -195,6 +204,23 @@ class SqliteStore extends SqliteReader implements Store {
 
   settleExchange(row: ExchangeSettlement): Promise<void> {
     return this.#queue.push({ kind: 'settleExchange', values: listExchangeSettlement(row) }, false);
+  }
+
+  /** By the writer, which runs already: the reader is not started for this. */
+  override listKeys(): Promise<KeyRecord[]> {
+    return this.#writer.request({ kind: 'keys' });
+  }
+
+  saveKey(record: KeyRecord, entry: AuditEntry): Promise<void> {
+    return this.#writer.request({ kind: 'saveKey', record, entry });
+  }
+
+  touchKeys(uses: readonly (readonly [id: string, ts: number])[]): Promise<void> {
+    return this.#writer.request({ kind: 'touchKeys', uses });
+  }
+
+  addAudit(entry: AuditEntry): Promise<void> {
+    return this.#writer.request({ kind: 'addAudit', entry });
   }
 
   status(): StoreStatus {

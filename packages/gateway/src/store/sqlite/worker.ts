@@ -5,6 +5,7 @@ import type { Queries } from '../queries.ts';
 import { SCHEMA_VERSION } from '../rows.ts';
 import { type Database, type Guard, openReader, openWriter, RESULT, readResultCode, readVersion } from './database.ts';
 import { createBallast, FolderLock, freeBallast, listFiles, prepareFolder, readFreeBytes } from './folder.ts';
+import { SqliteKeys } from './key-table.ts';
 import { type Recovery, SqliteLedger } from './ledger.ts';
 import type { NumberedRequest, WorkerFailure, WorkerReply, WorkerRequest, WorkerSettings } from './messages.ts';
 
@@ -33,10 +34,12 @@ const guard: Guard = (work) => {
 /** Reads with any role. */
 class ReaderWorker {
   readonly db: Database;
+  readonly keys: SqliteKeys;
   #queries: Promise<Queries> | undefined;
 
   constructor(db: Database) {
     this.db = db;
+    this.keys = new SqliteKeys(db, settings.role === 'memory' ? MEMORY_AUDIT_ROWS : null);
   }
 
   async #loadQueries(): Promise<Queries> {
@@ -45,6 +48,10 @@ class ReaderWorker {
   }
 
   async handle(request: WorkerRequest): Promise<unknown> {
+    // These need no Kysely, which takes 200 ms to load.
+    if (request.kind === 'keys') return guard(() => this.keys.list());
+    if (request.kind === 'audit') return guard(() => this.keys.listAudit(request.query));
+    if (request.kind === 'stop') return guard(() => this.db.close());
     this.#queries ??= this.#loadQueries();
     const queries = await this.#queries;
     switch (request.kind) {
@@ -58,8 +65,6 @@ class ReaderWorker {
         return queries.session(request.session, request.query);
       case 'usage':
         return queries.usage(request.query);
-      case 'stop':
-        return guard(() => this.db.close());
       default:
         throw new StoreError('query', `a reader cannot ${request.kind}`);
     }
@@ -135,6 +140,12 @@ class WriterWorker extends ReaderWorker {
     switch (request.kind) {
       case 'write':
         return this.#write(request.operations);
+      case 'saveKey':
+        return this.#attemptWrite(() => this.keys.save(request.record, request.entry));
+      case 'touchKeys':
+        return this.#attemptWrite(() => this.keys.touch(request.uses));
+      case 'addAudit':
+        return this.#attemptWrite(() => this.keys.addAudit(request.entry));
       case 'prune':
         return this.#prune();
       case 'stop':
@@ -145,8 +156,12 @@ class WriterWorker extends ReaderWorker {
   }
 
   #write(operations: Parameters<SqliteLedger['write']>[0]): unknown {
+    return this.#attemptWrite(() => this.#ledger.write(operations));
+  }
+
+  #attemptWrite<Result>(work: () => Result): Result {
     try {
-      return guard(() => this.#ledger.write(operations));
+      return guard(work);
     } catch (error) {
       if (isDiskFull(error)) this.#makeRoom();
       throw error;
@@ -186,6 +201,9 @@ async function bringUpToDate(db: Database): Promise<void> {
 }
 
 const DAY_MS = 86_400_000;
+
+/** Lines of the audit log that a store in memory keeps. */
+const MEMORY_AUDIT_ROWS = 10_000;
 
 /** The index of the write-ahead log reports a full disk as an I/O error. */
 function isDiskFull(error: unknown): boolean {

@@ -1,0 +1,339 @@
+/** The client keys of a gateway: found by their text in memory, changed in the store first. */
+
+import { timingSafeEqual } from 'node:crypto';
+import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
+import type { Caller } from './caller.ts';
+import { createKeyText, parseKeyId } from './key-text.ts';
+import { createPepper, Pepper, readPepper } from './pepper.ts';
+import { type ActorKind, type AuditEntry, type KeyRecord, type KeyStore, MAX_KEYS, MAX_REVOKED_KEYS } from './records.ts';
+import { type KeySettings, readKeyName, readTerms, writeTerms } from './settings.ts';
+
+/** Whether a client may send requests. */
+export type Admission = { readonly admitted: true; readonly caller: Caller } | { readonly admitted: false; readonly reason: string };
+
+/** Why a change of a key was refused. */
+export class KeyError extends Error {
+  override readonly name = 'KeyError';
+  readonly code: 'unknown' | 'exists' | 'revoked' | 'full' | 'pepper';
+
+  constructor(code: KeyError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** How to open the keys of a store. */
+export interface KeyBookOptions {
+  readonly store: KeyStore;
+  /** The file of the pepper; null keeps one in memory, for a store in memory. */
+  readonly pepperFile: string | null;
+  /** Throws when clients could not use their keys: the pepper is missing or is another one. */
+  readonly requiresPepper: boolean;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  readonly clock?: Clock;
+  /** Names of other keys, which a new key must not have. */
+  readonly isTaken?: (name: string) => boolean;
+  /** When keys were used could not be recorded. */
+  readonly onFailure?: (reason: string) => void;
+}
+
+/** A new secret. The text is shown once and is not kept. */
+export interface IssuedKey {
+  readonly record: KeyRecord;
+  readonly text: string;
+}
+
+interface Entry {
+  readonly record: KeyRecord;
+  readonly digest: Buffer;
+  readonly previous: Buffer | null;
+  /** Made once, so that a request allocates nothing. */
+  readonly admission: Admission & { admitted: true };
+  lastUsed: number;
+  isTouched: boolean;
+}
+
+const TOUCH_MS = 60_000;
+
+/** Compared with when an id is unknown, so that this takes as long. */
+const NO_DIGEST = Buffer.alloc(32);
+
+/** All keys of one gateway. */
+export class KeyBook {
+  readonly #options: KeyBookOptions;
+  readonly #now: () => number;
+  readonly #entries = new Map<string, Entry>();
+  /** Ids of keys that are not revoked, by their names. */
+  readonly #names = new Map<string, string>();
+  /** In the order of revocation. */
+  readonly #revoked = new Set<string>();
+  readonly #timer: Timer;
+  /** Before the first key there is none in the file; this one takes as long to find nothing. */
+  #pepper = new Pepper();
+  /** Why keys cannot be created; undefined when they can. */
+  #problem: string | undefined;
+  #isPepperStored = false;
+  /** Changes happen one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+  #listeners: ((change: KeyChange) => void)[] = [];
+
+  private constructor(options: KeyBookOptions, records: readonly KeyRecord[]) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    for (const record of records) this.#put(record);
+    this.#timer = (options.clock ?? REAL_CLOCK).setRepeating(() => void this.#touch(), TOUCH_MS).unref();
+  }
+
+  /** Loads all keys. */
+  static async open(options: KeyBookOptions): Promise<KeyBook> {
+    const book = new KeyBook(options, await options.store.listKeys());
+    try {
+      book.#loadPepper();
+    } catch (error) {
+      book.#timer.close();
+      throw error;
+    }
+    return book;
+  }
+
+  /** Whether there is or was a key: a gateway whose last key was revoked must not admit everybody. */
+  get isUsed(): boolean {
+    return this.#entries.size > 0;
+  }
+
+  /** Keys that are not revoked. */
+  get count(): number {
+    return this.#names.size;
+  }
+
+  /** Calls the listener after each change. */
+  listen(listener: (change: KeyChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Whether a text is a key. Undefined when no key has its id or secret. Does no I/O. */
+  check(text: string): Admission | undefined {
+    const id = parseKeyId(text);
+    if (id === undefined) return undefined;
+    const entry = this.#entries.get(id);
+    const given = this.#pepper.digest(text);
+    // Both are compared in any case: the time must not show whether the id exists.
+    const isCurrent = timingSafeEqual(entry?.digest ?? NO_DIGEST, given);
+    const isPrevious = timingSafeEqual(entry?.previous ?? NO_DIGEST, given);
+    return entry && (isCurrent || isPrevious) ? this.#judge(entry, isCurrent) : undefined;
+  }
+
+  /** Only the holder of the secret learns why a key is refused. */
+  #judge(entry: Entry, isCurrent: boolean): Admission {
+    const { name, revoked_ts, previous_until, policy } = entry.record;
+    const now = this.#now();
+    if (revoked_ts !== null) return { admitted: false, reason: `client key "${name}" was revoked; request a new one` };
+    if (!isCurrent && now >= (previous_until ?? 0))
+      return { admitted: false, reason: `client key "${name}" was rotated; use its new secret` };
+    if (isExpired(policy.expiresAt, now)) return { admitted: false, reason: describeExpiry(entry.admission.caller) };
+    entry.lastUsed = now;
+    entry.isTouched = true;
+    return entry.admission;
+  }
+
+  // ---- reading
+
+  /** Keys in the order of their creation, with when they were last used. */
+  *list(): Generator<KeyRecord, void, undefined> {
+    for (const entry of this.#entries.values()) yield readRecord(entry);
+  }
+
+  /** A key by its id, or by its name if it is not revoked. */
+  find(reference: string): KeyRecord | undefined {
+    const entry = this.#entries.get(reference) ?? this.#entries.get(this.#names.get(reference) ?? '');
+    return entry && readRecord(entry);
+  }
+
+  // ---- changes: in the store first, then in memory
+
+  /** Creates a key. */
+  create(name: string, settings: KeySettings, actor: ActorKind): Promise<IssuedKey> {
+    return this.#queue(async () => {
+      const { ts } = this.#options.store.createId();
+      const terms = readTerms(settings, this.#now());
+      this.#checkName(readKeyName(name));
+      if (this.#names.size >= MAX_KEYS) throw new KeyError('full', `there are ${MAX_KEYS} keys; revoke some of them first`);
+      const pepper = this.#requirePepper();
+      const { id, text } = createKeyText();
+      const record: KeyRecord = {
+        ...{ id, name, digest: pepper.digest(text).toString('hex'), pepper: pepper.fingerprint, ...terms },
+        ...{ previous_digest: null, previous_until: null, created_ts: ts, rotated_ts: null, revoked_ts: null, last_used_ts: null },
+      };
+      await this.#save(record, { actor, action: 'key.create', details: { name, ...writeTerms(terms) } });
+      return { record, text };
+    });
+  }
+
+  /** Changes the name or the settings of a key; absent settings stay. */
+  edit(reference: string, { name, ...settings }: KeySettings & { readonly name?: string }, actor: ActorKind): Promise<KeyRecord> {
+    return this.#queue(async () => {
+      const before = this.#require(reference);
+      if (name !== undefined && name !== before.name) this.#checkName(readKeyName(name));
+      const record = { ...before, ...readTerms(settings, this.#now(), before), name: name ?? before.name };
+      const details = { name: record.name, before: writeTerms(before), after: writeTerms(record) };
+      await this.#save(record, { actor, action: 'key.edit', details });
+      return record;
+    });
+  }
+
+  /** Gives a key another secret. The previous one stays valid for `overlapMs`. */
+  rotate(reference: string, overlapMs: number, actor: ActorKind): Promise<IssuedKey> {
+    return this.#queue(async () => {
+      const before = this.#require(reference);
+      const pepper = this.#requirePepper();
+      const { text } = createKeyText(before.id);
+      const now = this.#now();
+      const record: KeyRecord = {
+        ...before,
+        ...{ digest: pepper.digest(text).toString('hex'), pepper: pepper.fingerprint, rotated_ts: now },
+        ...{ previous_digest: before.digest, previous_until: now + overlapMs },
+      };
+      const details = { name: record.name, previous_until: new Date(now + overlapMs).toISOString() };
+      await this.#save(record, { actor, action: 'key.rotate', details });
+      return { record, text };
+    });
+  }
+
+  /** Ends a key. `isImmediate`: also ends its running requests. Revoking it again changes nothing else. */
+  revoke(reference: string, isImmediate: boolean, actor: ActorKind): Promise<KeyRecord> {
+    return this.#queue(async () => {
+      const before = this.find(reference);
+      if (!before) throw createUnknownError(reference);
+      const record = { ...before, revoked_ts: before.revoked_ts ?? this.#now() };
+      await this.#save(record, { actor, action: 'key.revoke', details: { name: record.name, now: isImmediate } }, isImmediate);
+      return record;
+    });
+  }
+
+  /** Records when keys were used. */
+  async close(): Promise<void> {
+    this.#timer.close();
+    await this.#last.catch(() => undefined);
+    await this.#touch();
+  }
+
+  #queue<Value>(work: () => Promise<Value>): Promise<Value> {
+    const next = this.#last.then(work, work);
+    this.#last = next;
+    return next;
+  }
+
+  async #save(record: KeyRecord, change: Omit<AuditEntry, 'id' | 'ts' | 'object'>, endsRequests = false): Promise<void> {
+    await this.#options.store.saveKey(record, { ...this.#options.store.createId(), object: record.id, ...change });
+    this.#put(record);
+    for (const listener of this.#listeners) listener({ record, endsRequests });
+  }
+
+  #put(record: KeyRecord): void {
+    const { id, name, tags, policy, digest, previous_digest, revoked_ts, last_used_ts } = record;
+    const known = this.#entries.get(id);
+    if (known && this.#names.get(known.record.name) === id) this.#names.delete(known.record.name);
+    this.#entries.set(id, {
+      record,
+      digest: Buffer.from(digest, 'hex'),
+      previous: previous_digest === null ? null : Buffer.from(previous_digest, 'hex'),
+      admission: { admitted: true, caller: Object.freeze({ id, name, tags, policy }) },
+      lastUsed: Math.max(known?.lastUsed ?? 0, last_used_ts ?? 0),
+      isTouched: known?.isTouched ?? false,
+    });
+    if (revoked_ts === null) this.#names.set(name, id);
+    else this.#retire(id);
+  }
+
+  /** Remembers a revoked key, and forgets the one that was revoked first if there are too many. */
+  #retire(id: string): void {
+    this.#revoked.add(id);
+    const [oldest] = this.#revoked;
+    if (this.#revoked.size <= MAX_REVOKED_KEYS || oldest === undefined) return;
+    this.#revoked.delete(oldest);
+    this.#entries.delete(oldest);
+  }
+
+  #require(reference: string): KeyRecord {
+    const record = this.find(reference);
+    if (!record) throw createUnknownError(reference);
+    if (record.revoked_ts !== null) throw new KeyError('revoked', `key "${record.name}" is revoked; create another one`);
+    return record;
+  }
+
+  #checkName(name: string): void {
+    if (this.#names.has(name)) throw new KeyError('exists', `there is a key with the name "${name}"; choose another, or edit that key`);
+    if (this.#options.isTaken?.(name))
+      throw new KeyError('exists', `the configuration has a key with the name "${name}"; choose another`);
+  }
+
+  async #touch(): Promise<void> {
+    const touched = [...this.#entries.values()].filter(({ isTouched }) => isTouched);
+    if (touched.length === 0) return;
+    for (const entry of touched) entry.isTouched = false;
+    try {
+      await this.#options.store.touchKeys(touched.map(({ record, lastUsed }) => [record.id, lastUsed]));
+    } catch (error) {
+      this.#options.onFailure?.(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  // ---- the pepper
+
+  #loadPepper(): void {
+    const { pepperFile, requiresPepper } = this.#options;
+    const needed = [...this.#names.values()].flatMap((id) => this.#entries.get(id)?.record ?? []);
+    try {
+      const stored = pepperFile === null ? this.#pepper : readPepper(pepperFile);
+      this.#isPepperStored = stored !== undefined;
+      if (stored) this.#pepper = stored;
+      const lost = needed.filter(({ pepper }) => pepper !== stored?.fingerprint);
+      if (lost.length > 0) throw new Error(describeLoss(pepperFile, stored !== undefined, lost.length));
+    } catch (error) {
+      if (requiresPepper) throw new KeyError('pepper', error instanceof Error ? error.message : String(error));
+      this.#problem = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** The pepper for a new secret; creates it for the first one. */
+  #requirePepper(): Pepper {
+    if (this.#problem !== undefined && this.#names.size > 0) throw new KeyError('pepper', this.#problem);
+    const { pepperFile } = this.#options;
+    if (!this.#isPepperStored && pepperFile !== null) {
+      try {
+        this.#pepper = createPepper(pepperFile);
+      } catch (error) {
+        throw new KeyError('pepper', error instanceof Error ? error.message : String(error));
+      }
+      this.#isPepperStored = true;
+    }
+    return this.#pepper;
+  }
+}
+
+/** A key that was changed. */
+export interface KeyChange {
+  readonly record: KeyRecord;
+  /** Its running requests are to end. */
+  readonly endsRequests: boolean;
+}
+
+const readRecord = ({ record, lastUsed }: Entry): KeyRecord =>
+  lastUsed === 0 ? record : { ...record, last_used_ts: Math.floor(lastUsed / TOUCH_MS) * TOUCH_MS };
+
+const createUnknownError = (reference: string): KeyError =>
+  new KeyError('unknown', `no key has the name or id ${JSON.stringify(reference.slice(0, 100))}`);
+
+function describeLoss(file: string | null, isFound: boolean, count: number): string {
+  const keys = count === 1 ? '1 client key depends' : `${count} client keys depend`;
+  const fact = isFound ? `the pepper file "${file}" is not the one that was used before` : `the pepper file "${file}" is missing`;
+  return `${fact}, and ${keys} on it: their clients would all be refused. Restore the file from a copy, or set auth.pepper_file to its place. If it is lost, revoke these keys with "sluice keys revoke" and create new ones`;
+}
+
+/** Whether a key that expires at this time has expired. */
+export const isExpired = (expiresAt: number | null, now: number): boolean => expiresAt !== null && now >= expiresAt;
+
+/** Why an expired key is refused. */
+export const describeExpiry = ({ name, policy }: Caller): string =>
+  `client key "${name}" expired at ${new Date(policy.expiresAt ?? 0).toISOString()}`;

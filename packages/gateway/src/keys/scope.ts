@@ -1,0 +1,84 @@
+/** What a key may be used for, and from where. */
+
+import { BlockList, isIP } from 'node:net';
+import type { CodecError } from '@sluice/core';
+import { refusal } from '../http/refusal.ts';
+import type { Caller, KeyPolicy } from './caller.ts';
+
+/** A model that a request names. `targets`: what the name stands for, as `provider/model`. */
+export interface NamedModel {
+  readonly name: string;
+  readonly targets: readonly string[];
+}
+
+/** Whether a key may use a model: by the name that the client used, or because all its targets are allowed. */
+export function isModelAllowed({ models }: KeyPolicy, { name, targets }: NamedModel): boolean {
+  if (models.length === 0) return true;
+  const isListed = (text: string): boolean => models.some((pattern) => matchesPattern(pattern, text));
+  return isListed(name) || (targets.length > 0 && targets.every(isListed));
+}
+
+/** Throws for a model that the key does not allow. `find` is only called for keys that are limited. */
+export function checkModelScope({ name, policy }: Caller, model: string, find: (model: string) => readonly string[]): void {
+  if (policy.models.length === 0) return;
+  if (model === '') throw createUnnamedError(name);
+  if (!isModelAllowed(policy, { name: model, targets: find(model) })) throw createScopeError(name, model);
+}
+
+/** Throws for a request that names no model, or one that the key does not allow. */
+export function checkModelScopes(caller: Caller, models: readonly string[], find: (model: string) => readonly string[]): void {
+  if (caller.policy.models.length === 0) return;
+  if (models.length === 0) throw createUnnamedError(caller.name);
+  for (const model of models) checkModelScope(caller, model, find);
+}
+
+const createScopeError = (key: string, model: string): CodecError =>
+  refusal(
+    403,
+    'PERMISSION',
+    `client key "${key}" does not allow model ${JSON.stringify(model.slice(0, 200))}; GET /v1/models lists the models that it allows`,
+  );
+
+const createUnnamedError = (key: string): CodecError =>
+  refusal(
+    403,
+    'PERMISSION',
+    `client key "${key}" is limited to some models, and this request names none; GET /v1/models lists the models that it allows`,
+  );
+
+function matchesPattern(pattern: string, text: string): boolean {
+  const star = pattern.indexOf('*');
+  if (star < 0) return pattern === text;
+  const end = pattern.length - star - 1;
+  return text.length >= star + end && text.startsWith(pattern.slice(0, star)) && text.endsWith(pattern.slice(star + 1));
+}
+
+/** Throws when the key may not be used from this address. */
+export function checkAddress({ name, policy }: Caller, address: string): void {
+  if (policy.addresses.length === 0 || isInRanges(policy, address)) return;
+  throw refusal(403, 'PERMISSION', `client key "${name}" may not be used from this address`);
+}
+
+/** Built once for each policy, which does not change. */
+const ranges = new WeakMap<KeyPolicy, BlockList>();
+
+function isInRanges(policy: KeyPolicy, address: string): boolean {
+  const family = isIP(address);
+  if (family === 0) return false;
+  const known = ranges.get(policy) ?? buildRanges(policy.addresses);
+  ranges.set(policy, known);
+  return known.check(address, toFamily(family));
+}
+
+function buildRanges(addresses: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const text of addresses) {
+    const [address = '', bits] = text.split('/');
+    const family = toFamily(isIP(address));
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
+}
+
+const toFamily = (family: number): 'ipv4' | 'ipv6' => (family === 6 ? 'ipv6' : 'ipv4');
