@@ -8,7 +8,10 @@ import { isForeignPage, isLoopbackName } from '../http/origin.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { Problem } from './problem.ts';
 
-/** What a route needs. `sensitive`: contents of conversations, or all data at once; never open to local programs without a key. */
+/**
+ * What a route needs. `sensitive`: contents of conversations, all data at once, or changes; never open to local programs without a
+ * key.
+ */
 export type AccessLevel = 'login' | 'read' | 'sensitive';
 
 /** How a caller was recognised. `session`: the console in a browser. `local`: a program on this machine, without a key. */

@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HeaderBag } from '@sluice/core';
 import { didYouMean } from '@sluice/lab/text';
-import type { z } from 'zod';
+import type { ActorKind } from '../keys/records.ts';
 import type { Logger } from '../observe/log.ts';
 import type { AccessRequest, Caller } from './access.ts';
 import { buildDocument } from './openapi.ts';
 import { readQuery } from './parameters.ts';
 import { PROBLEM_TYPE, Problem, toProblem } from './problem.ts';
-import { type AdminContext, PREFIX, ROUTES, type Route } from './routes.ts';
+import { type AdminContext, PREFIX, type Reply, ROUTES, type Route } from './routes.ts';
 import { serialize } from './serialize.ts';
 
 /** Whether a request target belongs to the admin API. Other spellings of the path are not it, so they cannot reach it. */
@@ -24,7 +24,7 @@ export interface AdminRequest {
   readonly headers: HeaderBag;
 }
 
-interface ApiOptions extends Omit<AdminContext, 'document'> {
+interface ApiOptions extends Omit<AdminContext, 'document' | 'audit'> {
   readonly log: Logger;
 }
 
@@ -39,6 +39,7 @@ export class AdminApi {
     this.#options = options;
     this.#context = {
       ...options,
+      audit: (actor, action) => this.#audit(actor, action),
       document: () => {
         this.#document ??= buildDocument();
         return this.#document;
@@ -101,11 +102,11 @@ export class AdminApi {
     const { route, id } = found;
     this.#log(incoming, route, caller);
     const values = readQuery(route.query, query, now());
-    const body = route.body ? await readJson(request, response, route.body) : undefined;
+    const body = route.body ? await readJson(request, response, route) : undefined;
     const isAllowed = (): boolean => this.#isAllowed(who, route);
     const call = { id, query: values, body, headers, caller, request: who, response, context: this.#context, isAllowed };
     const reply = await route.handle(call);
-    if (reply) await this.#send(incoming, route, reply.body, reply.headers ?? {});
+    if (reply) await this.#send(incoming, route, reply);
   }
 
   #isAllowed(request: AccessRequest, route: Route): boolean {
@@ -123,9 +124,19 @@ export class AdminApi {
     this.#options.log[level]({ request_id: id, method, path: PREFIX + path, access: kind }, 'admin request');
   }
 
-  async #send(incoming: AdminRequest, route: Route, body: object, headers: Readonly<Record<string, string>>): Promise<void> {
+  /** A log that cannot be written must not lock out the operator, who may come to repair that. Changes of keys do wait for it. */
+  async #audit(actor: ActorKind, action: string): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      await store.addAudit({ ...store.createId(), actor, action, object: '', details: {} });
+    } catch (error) {
+      log.warn({ action, error: String(error) }, 'the audit log could not be written');
+    }
+  }
+
+  async #send(incoming: AdminRequest, route: Route, { body, headers = {}, showsSecret = false }: Reply): Promise<void> {
     const { response, headers: given } = incoming;
-    const text = await serialize(body, this.#options.redact);
+    const text = showsSecret ? JSON.stringify(body) : await serialize(body, this.#options.redact);
     if (response.destroyed) return;
     const common = { ...headers, 'cache-control': 'no-store' };
     const etag = route.hasEtag ? `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"` : undefined;
@@ -204,7 +215,11 @@ const matchesEtag = (header: string | undefined, etag: string): boolean =>
 
 const MAX_BODY_BYTES = 16 * 1024;
 
-async function readJson(request: IncomingMessage, response: ServerResponse, schema: z.ZodType): Promise<unknown> {
+async function readJson(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { body: schema, access }: Pick<Route, 'body' | 'access'>,
+): Promise<unknown> {
   // Forms of web pages cannot send this type.
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw new Problem(415, 'send the body as content-type: application/json');
@@ -216,11 +231,17 @@ async function readJson(request: IncomingMessage, response: ServerResponse, sche
     if (size > MAX_BODY_BYTES) throw new Problem(413, `the body has more than ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
-  const { success, data } = schema.safeParse(parseJson(Buffer.concat(chunks).toString()));
-  // Without details: the body has a key or a token.
-  if (!success) throw new Problem(400, `the body is not valid; ${PREFIX}openapi.json describes it`);
-  return data;
+  const result = schema?.safeParse(parseJson(Buffer.concat(chunks).toString()));
+  if (result?.success) return result.data;
+  // A login has a key or a token, so nothing of it is repeated.
+  const issues = access === 'login' ? [] : (result?.error.issues ?? []).slice(0, MAX_ISSUES);
+  const errors = issues.map(({ path, message }) => ({ field: path.join('.').slice(0, 60), detail: message.slice(0, 200) }));
+  const [first] = errors;
+  const where = first ? `${first.field === '' ? '' : `${first.field}: `}${first.detail}; ` : '';
+  throw new Problem(400, `the body is not valid; ${where}${PREFIX}openapi.json describes it`, { errors });
 }
+
+const MAX_ISSUES = 10;
 
 function parseJson(text: string): unknown {
   try {

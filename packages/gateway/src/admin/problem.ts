@@ -1,3 +1,5 @@
+import { KeyError } from '../keys/key-book.ts';
+import { KeySettingError } from '../keys/settings.ts';
 import { StoreError, type StoreErrorCode } from '../store/index.ts';
 
 /** An error response of the admin API, as RFC 9457 describes it. */
@@ -65,8 +67,18 @@ const STORE_STATUS = {
   exists: 409,
 } as const satisfies Record<StoreErrorCode, number>;
 
+const KEY_STATUS = { unknown: 404, exists: 409, revoked: 409, full: 409, pepper: 503 } as const satisfies Record<
+  KeyError['code'],
+  number
+>;
+
 /** The problem for any error; undefined for a bug. */
 export function toProblem(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
+  if (error instanceof KeyError) return new Problem(KEY_STATUS[error.code], error.message);
+  if (error instanceof KeySettingError) {
+    const { setting: field, message: detail } = error;
+    return new Problem(400, `${field}: ${detail}`, { errors: [{ field, detail }] });
+  }
   return error instanceof StoreError ? new Problem(STORE_STATUS[error.code], error.message) : undefined;
 }

@@ -9,10 +9,26 @@ import { CODECS } from '@sluice/core/engine';
 import { z } from 'zod';
 import type { Captures } from '../capture/captures.ts';
 import type { GatewayState, ModelTarget } from '../config/resolve.ts';
+import { type KeyBook, KeyError } from '../keys/key-book.ts';
+import type { ActorKind, KeyRecord } from '../keys/records.ts';
+import { readSpan } from '../keys/settings.ts';
 import { createPriceTable } from '../prices/table.ts';
 import type { Store } from '../store/index.ts';
 import type { Breakers } from '../upstream/breaker.ts';
 import type { AccessLevel, AccessRequest, AdminAccess, Caller } from './access.ts';
+import {
+  AUDIT_ENTRY,
+  CHANGED_KEY,
+  ISSUED_KEY,
+  KEY,
+  KEY_STATES,
+  listPage,
+  NEW_KEY,
+  pickSettings,
+  ROTATION,
+  viewAuditEntry,
+  viewKey,
+} from './keys.ts';
 import type { ChangeFeed } from './live.ts';
 import { choice, cursor, filter, integer, names, type Parameters, text, time, type Values } from './parameters.ts';
 import { Problem } from './problem.ts';
@@ -44,6 +60,7 @@ import {
 /** What the routes work with. */
 export interface AdminContext {
   readonly store: Store;
+  readonly keys: KeyBook;
   readonly feed: ChangeFeed;
   readonly access: AdminAccess;
   readonly breakers: Breakers;
@@ -58,6 +75,8 @@ export interface AdminContext {
   redact(text: string): string;
   /** The OpenAPI document. */
   document(): object;
+  /** Adds a line to the audit log. Never rejects. */
+  audit(actor: ActorKind, action: string): Promise<void>;
   /** How long a client may stop reading a response. */
   readonly stallMs: number;
 }
@@ -78,15 +97,17 @@ interface Call<P extends Parameters = Parameters, Body = unknown> {
 }
 
 /** What a route returns: a body, or undefined when it has written the response itself. */
-interface Reply {
+export interface Reply {
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The body has a new secret, which redaction would remove. */
+  readonly showsSecret?: boolean;
 }
 
 type Handle<P extends Parameters, Body> = (call: Call<P, Body>) => Promise<Reply | undefined> | Reply | undefined;
 
 interface RouteOptions<P extends Parameters, Body> {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Below `/admin/v1/`. */
   readonly path: string;
   readonly about: string;
@@ -125,6 +146,11 @@ const limit = integer('Rows of a page.', 1, MAX_ROWS, 100);
 const fields = names('Fields of an exchange to return; `id` is always returned. All by default.', EXCHANGE_FIELDS);
 
 const page = { exchanges: z.array(SELECTED_EXCHANGE), next: z.string().nullable().describe('The cursor of the next page.') };
+
+const KEY_REFERENCE = 'The public id of a client key, or its name if it is not revoked.';
+
+/** How long a secret stays valid after a rotation. */
+const DEFAULT_OVERLAP = '24h';
 
 /** Every route of the API. */
 export const ROUTES: readonly Route[] = [
@@ -305,8 +331,8 @@ export const ROUTES: readonly Route[] = [
     access: 'read',
     response: CONFIG,
     hasEtag: true,
-    handle({ context: { state, file, store } }) {
-      return { body: viewConfig(state(), file, store.folder) };
+    handle({ context: { state, file, store, keys } }) {
+      return { body: viewConfig(state(), { file, folder: store.folder, storedKeys: keys.count }) };
     },
   }),
   route({
@@ -352,8 +378,9 @@ export const ROUTES: readonly Route[] = [
     access: 'login',
     body: z.union([z.strictObject({ token: z.string().min(1).max(512) }), z.strictObject({ key: z.string().min(1).max(4096) })]),
     response: z.strictObject({ expires_at: z.iso.datetime() }),
-    handle({ body, request, context: { access } }) {
+    async handle({ body, request, context: { access, audit } }) {
       const { cookie, expires } = access.login(body, request);
+      await audit('key' in body ? 'key' : 'session', 'session.open');
       return { body: { expires_at: new Date(expires).toISOString() }, headers: { 'set-cookie': cookie } };
     },
   }),
@@ -363,8 +390,10 @@ export const ROUTES: readonly Route[] = [
     about: 'Ends the session of the console',
     access: 'read',
     response: z.strictObject({ ended: z.literal(true) }),
-    handle({ request, context: { access } }) {
-      return { body: { ended: true }, headers: { 'set-cookie': access.logout(request) } };
+    async handle({ request, caller, context: { access, audit } }) {
+      const cookie = access.logout(request);
+      await audit(caller.kind, 'session.end');
+      return { body: { ended: true }, headers: { 'set-cookie': cookie } };
     },
   }),
   route({
@@ -373,9 +402,97 @@ export const ROUTES: readonly Route[] = [
     about: 'A copy of the database, made while the gateway runs',
     access: 'sensitive',
     response: 'application/vnd.sqlite3',
-    async handle({ response, context }) {
+    async handle({ response, caller, context }) {
+      await context.audit(caller.kind, 'backup');
       await sendBackup(response, context);
       return undefined;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'keys',
+    about: 'Client keys without their secrets, oldest first, by pages',
+    access: 'read',
+    query: { state: choice('Only keys of this state.', KEY_STATES), limit, cursor: text('`next` of the page before.', 64) },
+    response: z.strictObject({ keys: z.array(KEY), next: z.string().nullable().describe('The cursor of the next page.') }),
+    handle({ query, context: { keys, now } }) {
+      return { body: listPage(keys.list(), query, now()) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: 'keys',
+    about: 'Creates a client key; the response shows its secret once',
+    access: 'sensitive',
+    body: NEW_KEY,
+    response: ISSUED_KEY,
+    async handle({ body, caller, context: { keys, now } }) {
+      const { name = '', ...settings } = pickSettings(body);
+      const { record, text: secret } = await keys.create(name, settings, caller.kind);
+      return { body: { key: viewKey(record, now()), secret }, showsSecret: true };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'keys/{id}',
+    about: 'One client key, without its secret',
+    idAbout: KEY_REFERENCE,
+    access: 'read',
+    response: KEY,
+    handle({ id, context: { keys, now } }) {
+      return { body: viewKey(requireKey(keys, id), now()) };
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: 'keys/{id}',
+    about: 'Changes the name or the settings of a client key; absent ones stay',
+    idAbout: KEY_REFERENCE,
+    access: 'sensitive',
+    body: CHANGED_KEY,
+    response: KEY,
+    async handle({ id, body, caller, context: { keys, now } }) {
+      return { body: viewKey(await keys.edit(id, pickSettings(body), caller.kind), now()) };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: 'keys/{id}',
+    about: 'Revokes a client key; it stays listed',
+    idAbout: KEY_REFERENCE,
+    access: 'sensitive',
+    query: { now: choice('`true` also ends the running requests of the key.', ['true', 'false']) },
+    response: KEY,
+    async handle({ id, query, caller, context: { keys, now } }) {
+      return { body: viewKey(await keys.revoke(id, query.now === 'true', caller.kind), now()) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: 'keys/{id}/rotate',
+    about: 'Gives a client key another secret, which the response shows once',
+    idAbout: KEY_REFERENCE,
+    access: 'sensitive',
+    body: ROTATION,
+    response: ISSUED_KEY,
+    async handle({ id, body: { overlap = DEFAULT_OVERLAP }, caller, context: { keys, now } }) {
+      const { record, text: secret } = await keys.rotate(id, readSpan('overlap', overlap), caller.kind);
+      return { body: { key: viewKey(record, now()), secret }, showsSecret: true };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'audit',
+    about: 'Changes by operators, newest first, by pages',
+    access: 'read',
+    query: { limit, cursor },
+    response: z.strictObject({
+      entries: z.array(AUDIT_ENTRY),
+      next: z.string().nullable().describe('The cursor of the next page.'),
+    }),
+    async handle({ query, context: { store } }) {
+      const { entries, next } = await store.listAudit({ cursor: query.cursor ?? null, limit: query.limit ?? 100 });
+      return { body: { entries: entries.map(viewAuditEntry), next } };
     },
   }),
   route({
@@ -389,6 +506,12 @@ export const ROUTES: readonly Route[] = [
     },
   }),
 ];
+
+function requireKey(keys: KeyBook, id: string): KeyRecord {
+  const record = keys.find(id);
+  if (!record) throw new KeyError('unknown', `no key has the name or id ${quote(id)}`);
+  return record;
+}
 
 const HOUR_MS = 3_600_000;
 

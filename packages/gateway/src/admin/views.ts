@@ -8,6 +8,7 @@ import { BUCKET_NAMES, chooseRates, type Rates } from '../prices/rates.ts';
 import type { ModelPrice, PriceTable } from '../prices/table.ts';
 import { type AttemptRow, classify, type ExchangeRow, type SessionSummary, SUM_COLUMNS, type UsageRow } from '../store/index.ts';
 import type { PausedTarget } from '../upstream/breaker.ts';
+import { AUDIT_ENTRY, KEY } from './keys.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC.');
 
@@ -276,7 +277,8 @@ export const viewModel = (
 export const CONFIG = z.strictObject({
   file: text,
   listen: z.strictObject({ host: z.string(), port: count }),
-  client_keys: count.describe('Number of client keys.'),
+  client_keys: count.describe('Number of client keys of the configuration.'),
+  stored_keys: count.describe('Number of client keys of the store that are not revoked.'),
   has_admin_key: z.boolean(),
   has_metrics_key: z.boolean(),
   metrics_listen: z.strictObject({ host: z.string(), port: count }).nullable(),
@@ -291,12 +293,16 @@ export const CONFIG = z.strictObject({
 });
 
 /** The configuration. Lists every field by name: what is added to the state later may be secret. */
-export function viewConfig(state: GatewayState, file: string | null, folder: string | null): z.infer<typeof CONFIG> {
+export function viewConfig(
+  state: GatewayState,
+  { file, folder, storedKeys }: { file: string | null; folder: string | null; storedKeys: number },
+): z.infer<typeof CONFIG> {
   const limits = Object.entries(LIMITS) as [LimitKey, (typeof LIMITS)[LimitKey]][];
   return {
     file,
     listen: { host: state.listen.host, port: state.listen.port },
     client_keys: state.keys.length,
+    stored_keys: storedKeys,
     has_admin_key: state.adminKey !== undefined,
     has_metrics_key: state.metricsKey !== undefined,
     metrics_listen: state.metricsListen ? { host: state.metricsListen.host, port: state.metricsListen.port } : null,
@@ -333,6 +339,8 @@ export const NAMED_SCHEMAS = {
   Price: PRICE,
   Model: MODEL,
   Config: CONFIG,
+  Key: KEY,
+  AuditEntry: AUDIT_ENTRY,
   Problem: PROBLEM,
 } as const satisfies Record<string, z.ZodType>;
 

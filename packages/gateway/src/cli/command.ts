@@ -36,6 +36,8 @@ export interface Option {
   readonly summary: string;
   /** What its value is, for completion. */
   readonly values?: Values;
+  /** Whether it may be repeated; the values are joined by commas. */
+  readonly isList?: true;
 }
 
 /** What can be typed at some place of the command line. */

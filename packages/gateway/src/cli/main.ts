@@ -81,7 +81,7 @@ function parseArguments(table: OptionTable, argv: readonly string[]): Arguments<
   const words: string[] = [];
   for (const token of tokens) {
     if (token.kind === 'positional') words.push(token.value);
-    if (token.kind === 'option') options[token.name] = readOption(table, token);
+    if (token.kind === 'option') options[token.name] = joinValues(table, token, options[token.name]);
   }
   return { options: options as Arguments<OptionTable>['options'], words }; // filled from the same table as the type
 }
@@ -111,6 +111,12 @@ function readOption(table: OptionTable, { name, rawName, value, inlineValue }: O
   const isForgotten = value === undefined || value === '' || (!inlineValue && value.startsWith('-'));
   if (isForgotten) throw new UsageError(`option "${rawName}" needs a value: ${rawName} ${option.value ?? 'VALUE'}`);
   return value;
+}
+
+/** The value of an option, after those of the same option before if it is a list. */
+function joinValues(table: OptionTable, token: OptionToken, before: string | boolean | undefined): string | boolean {
+  const value = readOption(table, token);
+  return table[token.name]?.isList && before !== undefined ? `${before},${value}` : value;
 }
 
 const addDashes = (name: string): string => `--${name}`;

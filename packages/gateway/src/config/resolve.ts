@@ -16,7 +16,10 @@ import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
 
 /** Builds the state of a gateway. Throws a `ConfigError` with all problems. */
-export function resolveConfig(source: Source, { env, secrets, listen: overrides = {}, ...surroundings }: ResolveOptions): GatewayState {
+export function resolveConfig(
+  source: Source,
+  { env, secrets, listen: overrides = {}, ...surroundings }: ResolveOptions,
+): GatewayState {
   const { options } = source;
   const { bound } = surroundings;
   const listen = { ...options.listen, ...overrides };
@@ -141,7 +144,9 @@ function readClientKeys({ source, env, problems }: ResolveContext): readonly Cli
     const { name } = client.caller;
     const [sameName, sameKey] = [names.get(name), texts.get(options.key.reveal())];
     if (sameName !== undefined)
-      problems.push(source.problem(['auth', 'keys', index], `has the name "${name}" of entry ${sameName + 1}; names must differ`));
+      problems.push(
+        source.problem(['auth', 'keys', index], `has the name "${name}" of entry ${sameName + 1}; names must differ`),
+      );
     else if (sameKey !== undefined && keys.length > 0)
       problems.push(source.problem(['auth', 'keys', index], `is the same key as entry ${sameKey + 1}`));
     names.set(name, index);

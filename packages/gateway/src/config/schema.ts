@@ -447,7 +447,7 @@ function readSetting<Value>(read: () => Value, otherwise: Value, fail: (setting:
 
 const auth = z
   .strictObject({
-    keys: z.array(clientKey).min(1).describe('Keys that clients may use: texts, or maps with a name and limits.').prefault([]),
+    keys: z.array(clientKey).min(1).describe('Keys that clients may use: texts, or maps with a name and limits.').default([]),
     pepper_file: z
       .string()
       .min(1)

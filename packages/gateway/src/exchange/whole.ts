@@ -26,8 +26,7 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
     return connection.isGone ? { is: 'gone' } : outcome;
   } catch (error) {
     if (connection.isGone) return { is: 'gone' };
-    const failure =
-      connection.stopError ?? createConnectionError(error, formatProvider(candidate), candidate.times.connectMs);
+    const failure = connection.stopError ?? createConnectionError(error, formatProvider(candidate), candidate.times.connectMs);
     return { is: 'failed', error: failure };
   }
 }

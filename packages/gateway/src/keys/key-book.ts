@@ -9,7 +9,9 @@ import { type ActorKind, type AuditEntry, type KeyRecord, type KeyStore, MAX_KEY
 import { type KeySettings, readKeyName, readTerms, writeTerms } from './settings.ts';
 
 /** Whether a client may send requests. */
-export type Admission = { readonly admitted: true; readonly caller: Caller } | { readonly admitted: false; readonly reason: string };
+export type Admission =
+  | { readonly admitted: true; readonly caller: Caller }
+  | { readonly admitted: false; readonly reason: string };
 
 /** Why a change of a key was refused. */
 export class KeyError extends Error {
@@ -163,7 +165,14 @@ export class KeyBook {
       const { id, text } = createKeyText();
       const record: KeyRecord = {
         ...{ id, name, digest: pepper.digest(text).toString('hex'), pepper: pepper.fingerprint, ...terms },
-        ...{ previous_digest: null, previous_until: null, created_ts: ts, rotated_ts: null, revoked_ts: null, last_used_ts: null },
+        ...{
+          previous_digest: null,
+          previous_until: null,
+          created_ts: ts,
+          rotated_ts: null,
+          revoked_ts: null,
+          last_used_ts: null,
+        },
       };
       await this.#save(record, { actor, action: 'key.create', details: { name, ...writeTerms(terms) } });
       return { record, text };
@@ -263,7 +272,8 @@ export class KeyBook {
   }
 
   #checkName(name: string): void {
-    if (this.#names.has(name)) throw new KeyError('exists', `there is a key with the name "${name}"; choose another, or edit that key`);
+    if (this.#names.has(name))
+      throw new KeyError('exists', `there is a key with the name "${name}"; choose another, or edit that key`);
     if (this.#options.isTaken?.(name))
       throw new KeyError('exists', `the configuration has a key with the name "${name}"; choose another`);
   }

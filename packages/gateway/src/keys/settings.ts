@@ -142,8 +142,7 @@ function readCount(setting: string, value: string | number): number {
 
 const MAX_COUNT = 1_000_000_000_000;
 
-const readOptionalCount = (setting: string, value: Amount): number | null =>
-  value === null ? null : readCount(setting, value);
+const readOptionalCount = (setting: string, value: Amount): number | null => (value === null ? null : readCount(setting, value));
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 

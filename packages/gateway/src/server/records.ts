@@ -59,7 +59,13 @@ export async function openKeys(
 ): Promise<KeyBook> {
   const onFailure = (reason: string): void => log.warn({ reason }, 'when client keys were used could not be recorded');
   try {
-    return await KeyBook.open({ store, pepperFile: choosePepperFile(store.folder, pepperFile), requiresPepper: true, isTaken, onFailure });
+    return await KeyBook.open({
+      store,
+      pepperFile: choosePepperFile(store.folder, pepperFile),
+      requiresPepper: true,
+      isTaken,
+      onFailure,
+    });
   } catch (error) {
     if (!(error instanceof KeyError)) throw error;
     throw new ConfigError([{ message: `auth.pepper_file: ${error.message}`, path: ['auth', 'pepper_file'] }]);

@@ -23,6 +23,13 @@ const LEVELS: Readonly<Record<string, AccessLevel>> = {
   'POST session': 'login',
   'DELETE session': 'read',
   'POST backup': 'sensitive',
+  'GET keys': 'read',
+  'POST keys': 'sensitive',
+  'GET keys/{id}': 'read',
+  'PATCH keys/{id}': 'sensitive',
+  'DELETE keys/{id}': 'sensitive',
+  'POST keys/{id}/rotate': 'sensitive',
+  'GET audit': 'read',
   'GET openapi.json': 'read',
 };
 

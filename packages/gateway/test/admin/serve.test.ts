@@ -7,6 +7,7 @@ import { AdminApi } from '../../src/admin/api.ts';
 import { ChangeFeed } from '../../src/admin/live.ts';
 import type { AdminContext } from '../../src/admin/routes.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
+import { KeyBook } from '../../src/keys/key-book.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
 import { joinHeaders } from '../../src/upstream/dialer.ts';
 import { record, send } from './start.ts';
@@ -31,6 +32,7 @@ beforeAll(async () => {
         return typeof value === 'function' ? value.bind(target) : value;
       },
     }),
+    keys: await KeyBook.open({ store, pepperFile: null, requiresPepper: true }),
     feed: new ChangeFeed({ boot: store.boot, clock: REAL_CLOCK, read: async () => null }),
     access: new AdminAccess({ policy: () => ({ adminKey: undefined, hasClientKeys: false }) }),
     breakers: {} as AdminContext['breakers'],

@@ -76,7 +76,8 @@ describe('which exchanges are kept', () => {
     { name: 'another model', capture: { ring: 'off', models: ['x*'] }, expected: NOWHERE },
     { name: 'a provider', capture: { ring: 'off', providers: ['mend-openai-chat'] }, expected: DISK },
     { name: 'another provider', capture: { ring: 'off', providers: ['spare-*'] }, expected: NOWHERE },
-    { name: 'a key without a name', capture: { ring: 'off', keys: ['*'] }, keys: [CLIENT_KEY], expected: NOWHERE },
+    { name: 'a key by its name', capture: { ring: 'off', keys: ['key-1'] }, keys: [CLIENT_KEY], expected: DISK },
+    { name: 'another key', capture: { ring: 'off', keys: ['alice'] }, keys: [CLIENT_KEY], expected: NOWHERE },
     { name: 'a model without a data folder', capture: { ring: 'off', models: ['*'] }, withFolder: false, expected: MEMORY },
   ])('$name', async ({ capture, keys, withFolder, expected }) => {
     const started = await start(capture, { ...(keys && { keys }), ...(withFolder === false && { withFolder }) });

@@ -82,7 +82,7 @@ describe('good files', () => {
     if (!a) throw new Error('no provider');
     expect(a.api_key?.reveal()).toBe('12345678');
     expect(a.headers?.['x-token']?.reveal()).toBe(CANARY);
-    expect(auth.keys.map((key) => key.reveal())).toEqual(['abc', CANARY]);
+    expect(auth.keys.map(({ key }) => key.reveal())).toEqual(['abc', CANARY]);
     expect(inspect({ providers, auth }, { depth: 9 })).not.toContain(CANARY);
   });
 });
@@ -306,7 +306,9 @@ const BAD: Bad[] = [
   {
     name: 'open to the world',
     text: 'listen:\n  host: 0.0.0.0\n',
-    says: ['2:9: listen.host: 0.0.0.0 is reachable from other machines; set auth.keys or SLUICE_KEYS'],
+    says: [
+      '2:9: listen.host: 0.0.0.0 is reachable from other machines; create a client key with "sluice keys create", or set auth.keys',
+    ],
   },
   {
     name: 'a public address with short client keys',

@@ -339,7 +339,7 @@ describe('client keys', () => {
     ['of the file', 'auth: { keys: [a, b] }', {}, ['a', 'b']],
     ['of the environment', undefined, { SLUICE_KEYS: 'a, b,,' }, ['a', 'b']],
     ['the file wins', 'auth: { keys: [a] }', { SLUICE_KEYS: 'b' }, ['a']],
-  ])('%s', (_, yaml, env, keys) => expect(stateOf({ yaml, env }).keys.map((key) => key.reveal())).toEqual(keys));
+  ])('%s', (_, yaml, env, keys) => expect(stateOf({ yaml, env }).keys.map(({ key }) => key.reveal())).toEqual(keys));
 
   test.each(['127.0.0.1', 'localhost', '::1'])('%s needs no client key', (host) =>
     expect(stateOf({ listen: { host } }).listen.host).toBe(host),

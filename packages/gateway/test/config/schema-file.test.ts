@@ -64,7 +64,7 @@ describe('examples/sluice.yaml', () => {
   test('is valid with the commented lines enabled', () => {
     const all = yaml.replace(/^# (auth:| {2}keys:)/gm, '$1').replace('# api_key', 'api_key');
     const state = stateOf({ yaml: all, env: { SLUICE_CLIENT_KEY: 'client', LOCAL_KEY: 'local' } });
-    expect(state.keys.map((key) => key.reveal())).toEqual(['client']);
+    expect(state.keys.map(({ key }) => key.reveal())).toEqual(['client']);
     expect(state.providerFor('local')?.key?.reveal()).toBe('local');
   });
 });

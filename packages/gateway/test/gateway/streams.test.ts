@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ClientConnection } from '../../src/exchange/client-connection.ts';
 import { Streams } from '../../src/exchange/load.ts';
+import { STOPPED } from '../../src/exchange/types.ts';
 
 // Nothing of it is used here but that it can be listened to.
 const connection = (): ClientConnection => new ClientConnection({ on: () => undefined } as unknown as ServerResponse);
@@ -31,7 +32,7 @@ test('stop notifies all streams, also those added later', async () => {
   const streams = new Streams(10);
   const [first, second] = [connection(), connection()];
   streams.enter(first);
-  streams.stop();
+  streams.stop(STOPPED);
   streams.enter(second);
   expect([first.isStopped, second.isStopped]).toEqual([true, true]);
   const empty = streams.empty();

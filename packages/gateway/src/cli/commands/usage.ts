@@ -5,7 +5,7 @@ import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
 import { type SourceOptions, withSource } from '../ledger/open.ts';
 import { type LedgerSource, readMoment } from '../ledger/source.ts';
-import { describeUsage, fillDays, formatCsv, formatUsage, sumRows } from '../ledger/usage-text.ts';
+import { describeUsage, fillDays, formatCsv, formatUsage, labelKeys, sumRows } from '../ledger/usage-text.ts';
 
 interface Options extends SourceOptions {
   by: string | undefined;
@@ -50,14 +50,20 @@ function readChoice<const Word extends string>(option: string, text: string, wor
 async function show(source: LedgerSource, query: RangedQuery, { json, csv }: Options, io: CliIo): Promise<number> {
   const { by, since, until, bucket } = query;
   const rows = await source.usage(query);
-  if (csv) for (const line of formatCsv(rows, by)) await io.stdout.write(line);
-  else if (json) for (const row of rows) await io.stdout.write(formatJsonLine(describeUsage(row, by))?.join('') ?? '');
+  const keyNames = by === 'key' ? await source.keyNames() : undefined;
+  if (csv) for (const line of formatCsv(rows, by, keyNames)) await io.stdout.write(line);
+  else if (json) for (const row of rows) await io.stdout.write(formatJsonLine(describeUsage(row, by, keyNames))?.join('') ?? '');
   else {
     // A request has any number of tags, so their sums are not the sum of the requests.
     const counted = by === 'tag' ? await source.usage({ ...query, by: 'provider' }) : rows;
     const shown = by === 'day' ? fillDays(rows) : rows;
     const report = { by, since, until, bucket: by === 'day' ? 'day' : bucket, rows: shown, total: sumRows(counted) } as const;
-    await io.stdout.write(formatUsage(report, { colors: chooseColors(io.stdout, io.env), columns: io.stdout.columns }));
+    await io.stdout.write(
+      formatUsage(
+        { ...report, ...(keyNames && { keyLabels: labelKeys(keyNames) }) },
+        { colors: chooseColors(io.stdout, io.env), columns: io.stdout.columns },
+      ),
+    );
   }
   return EXIT.ok;
 }

@@ -47,6 +47,10 @@ export class FolderSource implements LedgerSource {
     return this.#reader.usage(query);
   }
 
+  async keyNames(): Promise<ReadonlyMap<string, string>> {
+    return new Map((await this.#reader.listKeys()).map(({ id, name }) => [id, name]));
+  }
+
   async follow(filter: LogFilter, signal: AbortSignal, onNotice: Notify): Promise<AsyncIterable<ExchangeRow>> {
     const { exchanges } = await this.#reader.list({ limit: PAGE_ROWS });
     const open = exchanges.filter(({ state }) => state === 'open').map(({ id }) => id);

@@ -1,7 +1,6 @@
 /** The ledger of a running gateway, through its admin API. */
 
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSseDecoder } from '@sluice/core/sse';
 import {
@@ -15,60 +14,31 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '../../store/index.ts';
+import { type AdminClient, ApiError, parseJson } from './admin-client.ts';
 import type { LedgerSource, LogFilter, Notify, PageQuery } from './source.ts';
-
-/** The gateway did not serve the request. */
-export class ApiError extends Error {
-  /** HTTP status; 0 without a response. */
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-const TIMEOUT_MS = 30_000;
-
-/** A page of 1,000 rows has about 8 MB at most. */
-const MAX_BODY_BYTES = 64 << 20;
 
 const RECONNECT_MS = 1000;
 
-/** Responses of a gateway that has no admin API, or does not permit its use. */
-const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
+const MAX_KEY_NAMES = 200_000;
 
 /** Reads from a gateway. */
 export class GatewaySource implements LedgerSource {
   readonly name: string;
-  readonly #base: string;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #client: AdminClient;
 
-  constructor(url: string, key: string | undefined) {
-    this.name = `the gateway at ${url}`;
-    this.#base = `${url}/admin/v1`;
-    this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  }
-
-  /** Why the admin API cannot be used; undefined when it can. */
-  async findRefusal(): Promise<string | undefined> {
-    try {
-      await this.#get('exchanges', { limit: '1' });
-      return undefined;
-    } catch (error) {
-      if (error instanceof ApiError && REFUSALS.has(error.status)) return `${this.name}: ${error.message}`;
-      throw error;
-    }
+  constructor(client: AdminClient) {
+    this.name = client.name;
+    this.#client = client;
   }
 
   async list({ filter, cursor, limit }: PageQuery): Promise<ExchangePage> {
-    const body = readRecord(await this.#get('exchanges', { filter: filter.text, cursor, limit: String(limit) }));
+    const body = readRecord(await this.#client.get('exchanges', { filter: filter.text, cursor, limit: String(limit) }));
     return { exchanges: readArray(body['exchanges']).map(readExchange), next: readText(body['next']) };
   }
 
   async get(id: string): Promise<ExchangeDetail | null> {
     try {
-      const body = readRecord(await this.#get(`exchanges/${encodeURIComponent(id)}`, {}));
+      const body = readRecord(await this.#client.get(`exchanges/${encodeURIComponent(id)}`, {}));
       const attempts = readArray(body['attempts']).map((value) => ({ ...readRow(value, ATTEMPT), exchange_id: id }));
       return { exchange: readExchange(body['exchange']), attempts };
     } catch (error) {
@@ -79,7 +49,24 @@ export class GatewaySource implements LedgerSource {
 
   async usage({ by, since, until, bucket }: UsageQuery): Promise<UsageRow[]> {
     const parameters = { by, since: formatTime(since), until: formatTime(until), bucket };
-    return readArray(readRecord(await this.#get('usage', parameters))['usage']).map(readUsage);
+    return readArray(readRecord(await this.#client.get('usage', parameters))['usage']).map(readUsage);
+  }
+
+  async keyNames(): Promise<ReadonlyMap<string, string>> {
+    const names = new Map<string, string>();
+    let cursor: string | null = null;
+    try {
+      do {
+        const body = readRecord(await this.#client.get('keys', { cursor, limit: '1000' }));
+        for (const key of readArray(body['keys']).map(readRecord)) names.set(readName(key['id']), readName(key['name']));
+        const next = readText(body['next']);
+        cursor = next === cursor ? null : next;
+      } while (cursor !== null && names.size < MAX_KEY_NAMES);
+    } catch (error) {
+      // A gateway of an earlier release has no keys with ids.
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    }
+    return names;
   }
 
   async follow(filter: LogFilter, signal: AbortSignal, onNotice: Notify): Promise<AsyncIterable<ExchangeRow>> {
@@ -89,7 +76,7 @@ export class GatewaySource implements LedgerSource {
 
   #connect({ filter, signal, last }: LiveStream): Promise<IncomingMessage> {
     const headers = last === undefined ? {} : { 'last-event-id': last };
-    return this.#fetch('exchanges/live', { filter: filter.text }, { headers, signal });
+    return this.#client.fetch('exchanges/live', { filter: filter.text }, { headers, signal });
   }
 
   /** Connects again when the connection is lost, and continues after the last event. */
@@ -113,23 +100,6 @@ export class GatewaySource implements LedgerSource {
       isNoticed = true;
       await sleep(RECONNECT_MS, undefined, { signal: live.signal }).catch(() => undefined);
     }
-  }
-
-  async #get(path: string, parameters: Parameters): Promise<unknown> {
-    const response = await this.#fetch(path, parameters, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const body = parseJson(await readBody(response));
-    if (body === undefined)
-      throw new ApiError(response.statusCode ?? 0, 'the admin API sent no JSON; check the version of the gateway');
-    return body;
-  }
-
-  async #fetch(path: string, parameters: Parameters, init: RequestInit): Promise<IncomingMessage> {
-    const query = new URLSearchParams(Object.entries(parameters).filter((entry): entry is [string, string] => Boolean(entry[1])));
-    const url = new URL(`${this.#base}/${path}${query.size > 0 ? `?${query}` : ''}`);
-    const response = await send(url, { ...init, headers: { ...this.#headers, ...init.headers } });
-    const status = response.statusCode ?? 0;
-    if (status === 200) return response;
-    throw new ApiError(status, describeStatus(status, await readBody(response)));
   }
 
   async close(): Promise<void> {}
@@ -156,65 +126,9 @@ async function* readEvents(response: IncomingMessage, live: LiveStream): AsyncGe
   }
 }
 
-interface RequestInit {
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Sends a GET request. Not `fetch`: node's adds the header `sec-fetch-mode`, by which the admin API knows browsers. Redirects are
- * not followed, because they would send the key elsewhere.
- */
-const send = (url: URL, init: RequestInit): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
-    request(url, { ...init, headers: { accept: '*/*', ...init.headers } }, resolve)
-      .on('error', (error) => reject(new ApiError(0, `the gateway does not respond: ${error.message}`)))
-      .end();
-  });
-
-type Parameters = Readonly<Record<string, string | null | undefined>>;
-
 const formatTime = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : new Date(ms).toISOString());
 
-/** The status in words, with the detail that the gateway gave. */
-function describeStatus(status: number, body: string): string {
-  const known = Object.hasOwn(STATUSES, status) ? STATUSES[status] : undefined;
-  const detail = readText(readRecord(parseJson(body))['detail']);
-  return `${known ?? 'the admin API failed'} (${status})${detail === null ? '' : `: ${detail.slice(0, MAX_DETAIL)}`}`;
-}
-
-const MAX_DETAIL = 300;
-
-const STATUSES: Readonly<Record<number, string>> = {
-  400: 'the admin API rejected the query',
-  401: 'the admin API requires a key; set SLUICE_ADMIN_KEY or --key',
-  403: 'the admin API refused access',
-  404: 'the gateway has no admin API',
-};
-
-async function readBody(response: IncomingMessage): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
-  for await (const chunk of response) {
-    bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES)
-      throw new ApiError(response.statusCode ?? 0, `the admin API sent more than ${MAX_BODY_BYTES} bytes`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
-}
-
 // ---- rows: JSON of any server becomes rows of the store, whatever it holds
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 type Read<Value> = (value: unknown) => Value;
 

@@ -3,14 +3,16 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { oneLine } from '@sluice/lab/text';
+import type { Options } from '../../config/options.ts';
 import { defaultDataFolder, listFiles, StoreError } from '../../store/index.ts';
 import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
 import { chooseUrl } from '../clients.ts';
 import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
+import { AdminClient, ApiError } from './admin-client.ts';
 import { FolderSource } from './folder-source.ts';
-import { ApiError, GatewaySource } from './gateway-source.ts';
+import { GatewaySource } from './gateway-source.ts';
 import type { LedgerSource } from './source.ts';
 
 /** The options that choose a source. */
@@ -39,8 +41,8 @@ export async function withSource<T>(options: SourceOptions, io: CliIo, use: (sou
   }
 }
 
-/** Errors of the source become errors of an input. */
-function explainError(error: unknown, name: string): unknown {
+/** Errors of a source become errors of an input. */
+export function explainError(error: unknown, name: string): unknown {
   if (error instanceof StoreError && error.code === 'query') return new UsageError(oneLine(error.message), { cause: error });
   const isKnown = error instanceof ApiError || error instanceof StoreError;
   return isKnown ? new UnreadableError(name, toFailure(error.message), error) : error;
@@ -49,24 +51,36 @@ function explainError(error: unknown, name: string): unknown {
 const toFailure = (message: string): UnreadableError['failure'] => ({ code: 'unavailable', message, canonical: 'NOT_FOUND' });
 
 /** Opens the source that the options choose; `defaultUrl` is where a gateway is looked for. */
-export async function openSource(
+export async function openSource(options: SourceOptions, io: Pick<CliIo, 'env'>, defaultUrl?: string): Promise<LedgerSource> {
+  const place = await choosePlace(options, io, { defaultUrl });
+  return place.kind === 'gateway' ? new GatewaySource(place.client) : openFolder(place.folder, place.why);
+}
+
+/** Where data is: behind the admin API, or in a folder; `why` is the reason why the gateway is not used. */
+export type Place =
+  | { readonly kind: 'gateway'; readonly client: AdminClient }
+  | { readonly kind: 'folder'; readonly folder: string; readonly why: string | undefined };
+
+/** Chooses by the options. `mayBeNew`: the folder needs no data yet. */
+export async function choosePlace(
   { data, url, key }: SourceOptions,
   io: Pick<CliIo, 'env'>,
-  defaultUrl?: string,
-): Promise<LedgerSource> {
+  { defaultUrl, mayBeNew = false }: { defaultUrl?: string | undefined; mayBeNew?: boolean } = {},
+): Promise<Place> {
   if (data !== undefined && url !== undefined)
     throw new UsageError('--url names a running gateway and --data a folder; use one of them');
-  if (data !== undefined) return openFolder(data);
+  if (data !== undefined) return { kind: 'folder', folder: data, why: undefined };
   const address = chooseUrl(url ?? defaultUrl);
   const found = await probeGateway(address);
   const adminKey = key ?? (io.env['SLUICE_ADMIN_KEY'] || undefined);
   if (url !== undefined && found !== 'gateway') throw new UsageError(MISSING_GATEWAY[found](address));
-  const gateway = new GatewaySource(address, adminKey);
-  if (url !== undefined) return gateway;
-  const refusal = found === 'gateway' ? await gateway.findRefusal() : 'no gateway runs at the default address';
-  if (refusal === undefined) return gateway;
+  const client = new AdminClient(address, adminKey);
+  if (url !== undefined) return { kind: 'gateway', client };
+  const refusal = found === 'gateway' ? await client.findRefusal() : 'no gateway runs at the default address';
+  if (refusal === undefined) return { kind: 'gateway', client };
   const folder = await chooseFolder(undefined, io.env);
-  if (folder !== undefined && existsSync(listFiles(folder).database)) return openFolder(folder, refusal);
+  if (folder !== undefined && (mayBeNew || existsSync(listFiles(folder).database)))
+    return { kind: 'folder', folder, why: refusal };
   const where = folder === undefined ? 'data is kept in memory' : `${folder} has no data`;
   throw new UsageError(
     `${oneLine(refusal)}, and ${oneLine(where)}; start "sluice serve", or name a gateway or folder with --url or --data`,
@@ -90,18 +104,18 @@ export function requireDatabase(folder: string): void {
 
 /** The data folder that `sluice serve` would use here; undefined when it would keep data in memory. */
 export async function chooseFolder(data: string | undefined, env: CliIo['env']): Promise<string | undefined> {
-  const chosen = data ?? (env['SLUICE_DATA'] || (await readConfiguredFolder(env)));
+  const chosen = data ?? (env['SLUICE_DATA'] || (await readConfigured(env))?.data);
   return chosen === 'memory' ? undefined : (chosen ?? defaultDataFolder(env));
 }
 
-/** `data` of the configuration in this folder. */
-async function readConfiguredFolder(env: CliIo['env']): Promise<string | undefined> {
+/** The options of the configuration in this folder; undefined when there is none. */
+export async function readConfigured(env: CliIo['env']): Promise<Options | undefined> {
   // Imported on demand: most users have no such file.
   const { findConfig, loadConfig } = await import('../../config/load.ts');
   const file = findConfig(process.cwd());
   if (file === undefined) return undefined;
   try {
-    return loadConfig(file, await readFile(file, 'utf8'), env).options.data;
+    return loadConfig(file, await readFile(file, 'utf8'), env).options;
   } catch (error) {
     throw new UsageError(`${oneLine(file)} cannot be used to find the data folder; name it with --data`, { cause: error });
   }

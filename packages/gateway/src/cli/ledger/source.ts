@@ -37,6 +37,8 @@ export interface LedgerSource {
   /** One exchange by its id; null when it is unknown. */
   get(id: string): Promise<ExchangeDetail | null>;
   usage(query: UsageQuery): Promise<UsageRow[]>;
+  /** Names of stored client keys by their public ids. */
+  keyNames(): Promise<ReadonlyMap<string, string>>;
   /**
    * Exchanges as they settle, until the signal. Those that settle after the promise resolves are not missed; `onNotice` receives
    * what the user should know.

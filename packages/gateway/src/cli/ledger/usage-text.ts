@@ -25,6 +25,8 @@ export interface UsageReport {
   readonly rows: readonly UsageRow[];
   /** The sums of all exchanges in the range. */
   readonly total: Sums;
+  /** What to show for client keys, by their ids. */
+  readonly keyLabels?: ReadonlyMap<string, string>;
 }
 
 /** How to show it. */
@@ -171,11 +173,18 @@ function formatLine(layout: Layout, label: string, bar: string, formatCell: (col
 }
 
 /** The group of a row, and its bucket. */
-function formatLabel({ group, ts }: UsageRow, { by, bucket }: UsageReport): string {
+function formatLabel({ group, ts }: UsageRow, { by, bucket, keyLabels }: UsageReport): string {
   const time = ts === null ? undefined : formatBucket(ts, bucket ?? 'day');
   if (by === 'day') return time ?? '';
-  const name = fit(group || NO_GROUP, MAX_NAME);
+  const name = fit(keyLabels?.get(group ?? '') || group || NO_GROUP, MAX_NAME);
   return time === undefined ? name : `${time}  ${name}`;
+}
+
+/** Labels of keys by their ids: the name, with the id where another key, such as a revoked one, has the same name. */
+export function labelKeys(names: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const counts = new Map<string, number>();
+  for (const name of names.values()) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return new Map([...names].map(([id, name]) => [id, (counts.get(name) ?? 0) > 1 ? `${name} (${id})` : name]));
 }
 
 const NO_GROUP = '(none)';
@@ -217,16 +226,25 @@ function listRemarks({ by, total }: UsageReport): string[] {
 // ---- for programs
 
 /** One line of JSON for each row. */
-export const describeUsage = ({ group, ts, ...sums }: UsageRow, by: UsageQuery['by']): object => ({
+export const describeUsage = (
+  { group, ts, ...sums }: UsageRow,
+  by: UsageQuery['by'],
+  keyNames?: ReadonlyMap<string, string>,
+): object => ({
   by,
   group,
+  ...(keyNames && { key_name: keyNames.get(group ?? '') ?? group }),
   bucket_at: ts === null ? null : formatTimestamp(ts),
   ...Object.fromEntries(SUM_COLUMNS.map((column) => [column, sums[column]])),
 });
 
 /** CSV by RFC 4180: a header, and CRLF after each line. */
-export function* formatCsv(rows: Iterable<UsageRow>, by: UsageQuery['by']): Generator<string, void, undefined> {
-  yield formatCsvLine(['by', 'group', 'bucket_at', ...SUM_COLUMNS, 'cost_usd']);
+export function* formatCsv(
+  rows: Iterable<UsageRow>,
+  by: UsageQuery['by'],
+  keyNames?: ReadonlyMap<string, string>,
+): Generator<string, void, undefined> {
+  yield formatCsvLine(['by', 'group', 'bucket_at', ...SUM_COLUMNS, 'cost_usd', ...(keyNames ? ['key_name'] : [])]);
   for (const { group, ts, ...sums } of rows)
     yield formatCsvLine([
       by,
@@ -234,6 +252,7 @@ export function* formatCsv(rows: Iterable<UsageRow>, by: UsageQuery['by']): Gene
       ts === null ? '' : formatTimestamp(ts),
       ...SUM_COLUMNS.map((column) => sums[column]),
       formatExactDollars(sums.cost_micros),
+      ...(keyNames ? [keyNames.get(group ?? '') ?? group ?? ''] : []),
     ]);
 }
 

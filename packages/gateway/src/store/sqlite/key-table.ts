@@ -132,7 +132,14 @@ const listKey = (record: KeyRecord): SqlValue[] => {
 const listEntry = ({ id, ts, actor, action, object, details }: AuditEntry): SqlValue[] => {
   const text = JSON.stringify(details);
   const isLong = text.length > MAX_DETAILS_LENGTH;
-  return [id, Math.floor(ts), actor, cleanText(action), cleanText(object), isLong ? '{"is_shortened":true}' : cleanText(text, text.length)];
+  return [
+    id,
+    Math.floor(ts),
+    actor,
+    cleanText(action),
+    cleanText(object),
+    isLong ? '{"is_shortened":true}' : cleanText(text, text.length),
+  ];
 };
 
 /** A policy that cannot be read must not become one without limits. */
