@@ -4,6 +4,7 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
 import type { Services } from '../../src/exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../../src/http/clock.ts';
+import type { KeyBook } from '../../src/keys/key-book.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createRedact } from '../../src/observe/redact.ts';
 import { createDirectory } from '../../src/server/directory.ts';
@@ -25,6 +26,8 @@ export interface StartOptions {
   hasBreakers?: boolean;
   /** A `TestClock` for tests that wait: without one, time is real. */
   clock?: Clock;
+  /** Client keys of a store. */
+  book?: KeyBook;
   /** Parts that are not as usual. */
   services?: (services: Services) => Services;
 }
@@ -43,12 +46,12 @@ export interface Started {
 
 /** The gateway in this process, on a port of the system's choice. Every limit of the configuration may be short. */
 export async function startGateway(options: StartOptions): Promise<Started> {
-  const { config, env = {}, hasBreakers = false, clock = REAL_CLOCK, services: change = (same) => same } = options;
+  const { config, env = {}, hasBreakers = false, clock = REAL_CLOCK, book, services: change = (same) => same } = options;
   const secrets = new SecretRegistry();
   const listen = { host: '127.0.0.1', port: 0 };
   const source = loadConfig('sluice.json', JSON.stringify({ listen, ...config }), env);
   const state = resolveConfig(source, { env, secrets });
-  const directory = createDirectory(state, new DemoTransport(0));
+  const directory = createDirectory(state, new DemoTransport(0), book);
   const lines: string[] = [];
   const redact = createRedact(secrets);
   const log = createLog('debug', redact, (line) => void lines.push(line));

@@ -1,0 +1,206 @@
+import { PROTOCOLS, type ProtocolId } from '@sluice/core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { REVOKED } from '../../src/exchange/types.ts';
+import { KeyBook } from '../../src/keys/key-book.ts';
+import { createKeyText } from '../../src/keys/key-text.ts';
+import type { KeySettings } from '../../src/keys/settings.ts';
+import { openStore, type Store } from '../../src/store/index.ts';
+import { converse, send } from '../admin/start.ts';
+import { cutAfter } from '../gateway/dialects.ts';
+import { Faultd } from '../gateway/faultd.ts';
+import { RawClient } from '../gateway/raw-client.ts';
+import { ask, askText, eventually, type Started, startGateway } from '../gateway/start.ts';
+
+const IDS = Object.keys(PROTOCOLS) as ProtocolId[];
+
+let store: Store;
+let book: KeyBook;
+let faultd: Faultd;
+let gateway: Started;
+
+beforeAll(async () => {
+  store = await openStore({ folder: null });
+  book = await KeyBook.open({ store, pepperFile: null, requiresPepper: true });
+  faultd = await Faultd.start();
+  const provider = { protocol: 'openai-chat', base_url: faultd.url, api_key: 'k', passthrough: 'known' };
+  const config = { providers: { up: provider, other: provider }, models: { fast: 'up/small', slow: ['up/small', 'other/big'] } };
+  gateway = await startGateway({ config, book });
+  book.listen(({ record, endsRequests }) => {
+    if (endsRequests) gateway.services.streams.stopKey(record.id, REVOKED);
+  });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await faultd.close();
+  await book.close();
+  await store.close();
+});
+
+let count = 0;
+
+const issue = async (settings: KeySettings = {}): Promise<string> => (await book.create(`k${++count}`, settings, 'cli')).text;
+
+const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
+
+describe('credentials', () => {
+  test.each([
+    ['none', {}],
+    ['empty', { authorization: 'Bearer ' }],
+    ['Basic', { authorization: 'Basic eDp5' }],
+    ['an injection', { 'x-api-key': "' OR '1'='1" }],
+    ['a key of nobody', { 'x-api-key': createKeyText().text }],
+    ['8-bit characters', { 'x-api-key': 'sluice_\u00fc' }],
+    ['10 kB', { 'x-goog-api-key': 'a'.repeat(10_000) }],
+  ])('%s are refused with 401 before the body is read', async (_, headers) => {
+    await issue();
+    const { status, text } = await send(gateway.url, '/v1/chat/completions', { method: 'POST', headers, raw: 'not json' });
+    expect(status).toBe(401);
+    expect(text).toMatch(/client key required|invalid client key/);
+  });
+
+  test('a revoked key is refused by the next request', async () => {
+    const { record, text } = await book.create('soon', {}, 'cli');
+    faultd.play(WHOLE);
+    expect((await converse(gateway.url, 'fast', bearer(text))).status).toBe(200);
+    await book.revoke(record.id, false, 'cli');
+    const { status, json } = await converse(gateway.url, 'fast', bearer(text));
+    expect([status, json.error.message]).toEqual([401, 'client key "soon" was revoked; request a new one']);
+  });
+});
+
+const WHOLE_BODY = JSON.stringify({
+  id: 'x',
+  object: 'chat.completion',
+  created: 1,
+  model: 'small',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+});
+
+const WHOLE = [
+  { send: `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${WHOLE_BODY.length}\r\n\r\n${WHOLE_BODY}` },
+] as const;
+
+describe('addresses', () => {
+  test.each([
+    [['127.0.0.0/8'], 200],
+    [['10.0.0.0/8', '127.0.0.1'], 200],
+    [['::1', '2001:db8::/32'], 403],
+    [['10.0.0.0/8'], 403],
+  ])('a key for %j gets %d from this machine', async (ip, expected) => {
+    if (expected === 200) faultd.play(WHOLE);
+    const { status, text } = await converse(gateway.url, 'fast', bearer(await issue({ ip })));
+    expect(status, text).toBe(expected);
+    if (expected === 403) expect(text).toContain('may not be used from this address');
+  });
+
+  test('a wrong key from a wrong address is a wrong key', async () => {
+    const key = await issue({ ip: '10.0.0.0/8' });
+    const other = createKeyText(key.slice(7, 23)).text;
+    expect((await converse(gateway.url, 'fast', bearer(other))).status).toBe(401);
+  });
+});
+
+describe('models', () => {
+  test.each([
+    ['fast', ['fast'], true],
+    ['fast', ['f*'], true],
+    ['fast', ['up/*'], true],
+    ['fast', ['up/small'], true],
+    ['fast', ['slow'], false],
+    ['fast', ['small'], false],
+    ['up/small', ['fast'], false],
+    ['up/big', ['up/*'], true],
+    // One of its targets is not allowed, and it would be used when the first fails.
+    ['slow', ['up/*'], false],
+    ['slow', ['up/*', 'other/*'], true],
+    ['Fast', ['fast'], false],
+    ['fast', ['*'], true],
+  ])('%s with %j', async (model, models, isAllowed) => {
+    if (isAllowed) faultd.play(WHOLE);
+    const { status, json } = await converse(gateway.url, model, bearer(await issue({ models })));
+    expect(status).toBe(isAllowed ? 200 : 403);
+    if (!isAllowed) expect(json.error.message).toMatch(/^client key "k\d+" does not allow model .*; GET \/v1\/models lists the models/);
+  });
+
+  test.each(IDS)('a refusal has the form of %s', async (client) => {
+    const key = await issue({ models: 'other/*' });
+    const { status, body } = await ask(gateway.url, { client, model: 'fast', stream: true, headers: bearer(key) });
+    expect(status).toBe(403);
+    expect(String(body)).toContain('does not allow model');
+    expect(() => JSON.parse(String(body))).not.toThrow();
+  });
+
+  const JSON_TYPE = { 'content-type': 'application/json' };
+  test.each([
+    ['embeddings', 'POST', '/v1/embeddings', { model: 'fast', input: 'a' }],
+    ['token counts', 'POST', '/v1/messages/count_tokens', { model: 'fast', messages: [] }],
+    ['rerank', 'POST', '/v1/rerank', { model: 'fast', query: 'a', documents: ['b'] }],
+    ['speech', 'POST', '/v1/audio/speech', { model: 'fast', input: 'a', voice: 'alloy' }],
+    ['images', 'POST', '/v1/images/generations', { model: 'fast', prompt: 'a' }],
+    ['images without a model', 'POST', '/v1/images/generations', { prompt: 'a' }],
+    ['moderations', 'POST', '/v1/moderations', { model: 'fast', input: 'a' }],
+    ['moderations without a model', 'POST', '/v1/moderations', { input: 'a' }],
+    ['a model', 'GET', '/v1/models/fast', undefined],
+    ['stored objects, which all keys share', 'GET', '/v1/files/file-1', undefined],
+  ])('%s are in the scope', async (_, method, path, body) => {
+    const served = faultd.served.length;
+    const headers = { ...JSON_TYPE, ...bearer(await issue({ models: 'other/*' })) };
+    const { status, text } = await send(gateway.url, path, { method, headers, body });
+    expect(status, text).toBe(403);
+    expect(faultd.served).toHaveLength(served);
+  });
+
+  test('a list has the models that the key allows', async () => {
+    const list = async (models?: string[]): Promise<string[]> => {
+      const { json } = await send(gateway.url, '/v1/models', { headers: bearer(await issue(models ? { models } : {})) });
+      return json.data.map(({ id }: { id: string }) => id);
+    };
+    expect(await list()).toEqual(['fast', 'slow']);
+    expect(await list(['up/*'])).toEqual(['fast']);
+    expect(await list(['s*'])).toEqual(['slow']);
+    expect(await list(['nothing'])).toEqual([]);
+  });
+});
+
+describe('revocation with --now', () => {
+  const { before } = cutAfter('openai-chat', 'two');
+  const STREAM = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n${before.join('')}`;
+
+  test.each(IDS)('ends a running stream of %s with an error of its protocol', async (client) => {
+    faultd.play([{ send: STREAM }, { hang: true }]);
+    const [mine, others] = [await issue(), await issue()];
+    const name = book.find(mine.slice(7, 23))?.id ?? '';
+    const reader = await RawClient.open(gateway.url);
+    reader.send(askText({ client, model: 'fast', stream: true, headers: bearer(mine) }));
+    await eventually(() => reader.received.includes('two'));
+    faultd.play([{ send: STREAM }, { hang: true }]);
+    const other = await RawClient.open(gateway.url);
+    other.send(askText({ client, model: 'fast', stream: true, headers: bearer(others) }));
+    await eventually(() => other.received.includes('two'));
+
+    const started = performance.now();
+    await book.revoke(name, true, 'cli');
+    const { body } = await reader.reply();
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(String(body)).toContain('the client key of this request was revoked');
+    expect(other.isClosed).toBe(false);
+    expect(String(other.received)).not.toContain('revoked');
+    for (const one of [reader, other]) one.leave();
+    await eventually(() => gateway.services.streams.count === 0);
+  });
+
+  test('without --now the stream goes on', async () => {
+    faultd.play([{ send: STREAM }, { hang: true }]);
+    const key = await issue();
+    const reader = await RawClient.open(gateway.url);
+    reader.send(askText({ client: 'openai-chat', model: 'fast', stream: true, headers: bearer(key) }));
+    await eventually(() => reader.received.includes('two'));
+    await book.revoke(key.slice(7, 23), false, 'cli');
+    expect((await converse(gateway.url, 'fast', bearer(key))).status).toBe(401);
+    expect(String(reader.received)).not.toContain('revoked');
+    expect(reader.isClosed).toBe(false);
+    reader.leave();
+    await eventually(() => gateway.services.streams.count === 0);
+  });
+});
