@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await gateway.close();
-  await faultd.close();
+  await faultd.stop();
   await book.close();
   await store.close();
 });
@@ -120,7 +120,8 @@ describe('models', () => {
     if (isAllowed) faultd.play(WHOLE);
     const { status, json } = await converse(gateway.url, model, bearer(await issue({ models })));
     expect(status).toBe(isAllowed ? 200 : 403);
-    if (!isAllowed) expect(json.error.message).toMatch(/^client key "k\d+" does not allow model .*; GET \/v1\/models lists the models/);
+    if (!isAllowed)
+      expect(json.error.message).toMatch(/^client key "k\d+" does not allow model .*; GET \/v1\/models lists the models/);
   });
 
   test.each(IDS)('a refusal has the form of %s', async (client) => {

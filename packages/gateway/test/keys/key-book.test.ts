@@ -170,7 +170,10 @@ describe('10,000 keys', () => {
 
   test('are told apart, and 10,000 fuzzed credentials are refused without a read of the store', async () => {
     const { book, reads } = await openMany();
-    const gatekeeper = new Gatekeeper([{ key: 'of-the-configuration', caller: { id: 'c', name: 'c', tags: [], policy: UNLIMITED } }], book);
+    const gatekeeper = new Gatekeeper(
+      [{ key: 'of-the-configuration', caller: { id: 'c', name: 'c', tags: [], policy: UNLIMITED } }],
+      book,
+    );
     for (const [index, { text }] of issued.entries()) {
       const admission = gatekeeper.admit(bearer(text), '/');
       expect(admission.admitted ? admission.caller.name : 'refused').toBe(index % 2 === 0 ? `key${index}` : 'refused');
@@ -180,7 +183,16 @@ describe('10,000 keys', () => {
       fc.string(),
       fc.string({ unit: 'binary' }),
       fc.constant('a'.repeat(65_536)),
-      fc.constantFrom("' OR '1'='1", '\0', 'Bearer', '%%%%', '__proto__', 'constructor', '[object Object]', '"; DROP TABLE client_keys; --'),
+      fc.constantFrom(
+        "' OR '1'='1",
+        '\0',
+        'Bearer',
+        '%%%%',
+        '__proto__',
+        'constructor',
+        '[object Object]',
+        '"; DROP TABLE client_keys; --',
+      ),
       fc.nat(known.length - 1).map((at) => `${known.slice(0, at)}!${known.slice(at + 1)}`),
       fc.constant(0).map(() => createKeyText(known.slice(7, 23)).text),
       fc.constant(0).map(() => createKeyText().text),
@@ -278,7 +290,11 @@ describe('the store', () => {
 
   describe.each([
     ['missing', (file: string) => rmSync(file), 'is missing, and 1 client key depends on it'],
-    ['another one', (file: string) => writeFileSync(file, 'cd'.repeat(32)), 'is not the one that was used before, and 1 client key depends'],
+    [
+      'another one',
+      (file: string) => writeFileSync(file, 'cd'.repeat(32)),
+      'is not the one that was used before, and 1 client key depends',
+    ],
     ['damaged', (file: string) => writeFileSync(file, 'x'), 'is damaged: it must have 64 hexadecimal digits'],
   ])('with a pepper that is %s', (_, spoil, message) => {
     test('refuses to start, and lets the operator revoke the keys and begin again', async () => {
@@ -311,16 +327,19 @@ describe('the store', () => {
     await reader.close();
   });
 
-  test.each(["'; DROP TABLE client_keys; --", '%', '\0', '"', '\ud800', '$1', '?'])('takes %j as a value in every text', async (text) => {
-    const store = await openFolder(null);
-    const { record } = await (await openBook(store)).create('alice', {}, 'cli');
-    const entry = { ...store.createId(), actor: 'cli', action: text, object: text, details: { text } } as const;
-    await store.saveKey({ ...record, id: text, name: `${text}n`, tags: [text] }, entry);
-    await store.touchKeys([[text, 5]]);
-    const keys = await store.listKeys();
-    expect(keys.map(({ name }) => name)).toContain('alice');
-    expect(keys).toHaveLength(2);
-    expect((await store.listAudit()).entries).toHaveLength(2);
-    expect((await store.listAudit({ cursor: text })).entries.length).toBeLessThanOrEqual(2);
-  });
+  test.each(["'; DROP TABLE client_keys; --", '%', '\0', '"', '\ud800', '$1', '?'])(
+    'takes %j as a value in every text',
+    async (text) => {
+      const store = await openFolder(null);
+      const { record } = await (await openBook(store)).create('alice', {}, 'cli');
+      const entry = { ...store.createId(), actor: 'cli', action: text, object: text, details: { text } } as const;
+      await store.saveKey({ ...record, id: text, name: `${text}n`, tags: [text] }, entry);
+      await store.touchKeys([[text, 5]]);
+      const keys = await store.listKeys();
+      expect(keys.map(({ name }) => name)).toContain('alice');
+      expect(keys).toHaveLength(2);
+      expect((await store.listAudit()).entries).toHaveLength(2);
+      expect((await store.listAudit({ cursor: text })).entries.length).toBeLessThanOrEqual(2);
+    },
+  );
 });
