@@ -13,6 +13,7 @@ const PROOFS = [
   { name: 'reloads', script: './reloads.js' },
   { name: 'properties', script: './properties.js' },
   { name: 'captures', script: './captures.js' },
+  { name: 'key-timing', script: './key-timing.js' },
   { name: 'kills', script: './kills.js' },
   { name: 'gateway-kills', script: './gateway-kills.js' },
   { name: 'soak', script: './soak.js' },

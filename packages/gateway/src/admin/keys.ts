@@ -77,7 +77,7 @@ export const AUDIT_ENTRY = z.strictObject({
 });
 
 /** Whether a key can be used. */
-export function readKeyState({ revoked_ts, policy }: KeyRecord, now: number): (typeof KEY_STATES)[number] {
+function readKeyState({ revoked_ts, policy }: KeyRecord, now: number): (typeof KEY_STATES)[number] {
   if (revoked_ts !== null) return 'revoked';
   return isExpired(policy.expiresAt, now) ? 'expired' : 'active';
 }

@@ -1,6 +1,5 @@
 /** The client keys of a gateway: found by their text in memory, changed in the store first. */
 
-import { timingSafeEqual } from 'node:crypto';
 import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 import type { Caller } from './caller.ts';
 import { createKeyText, parseKeyId } from './key-text.ts';
@@ -48,8 +47,9 @@ export interface IssuedKey {
 
 interface Entry {
   readonly record: KeyRecord;
-  readonly digest: Buffer;
-  readonly previous: Buffer | null;
+  /** Digests as they are looked up. */
+  readonly digest: string;
+  readonly previous: string | null;
   /** Made once, so that a request allocates nothing. */
   readonly admission: Admission & { admitted: true };
   lastUsed: number;
@@ -58,14 +58,16 @@ interface Entry {
 
 const TOUCH_MS = 60_000;
 
-/** Compared with when an id is unknown, so that this takes as long. */
-const NO_DIGEST = Buffer.alloc(32);
-
 /** All keys of one gateway. */
 export class KeyBook {
   readonly #options: KeyBookOptions;
   readonly #now: () => number;
   readonly #entries = new Map<string, Entry>();
+  /**
+   * By the digests of current and previous secrets. Not by id: a lookup that finds an id took 250 ns longer than one that does not
+   * (Welch's t 51), which shows which ids exist. Without the pepper, no digest can be aimed at.
+   */
+  readonly #digests = new Map<string, Entry>();
   /** Ids of keys that are not revoked, by their names. */
   readonly #names = new Map<string, string>();
   /** In the order of revocation. */
@@ -116,14 +118,10 @@ export class KeyBook {
 
   /** Whether a text is a key. Undefined when no key has its id or secret. Does no I/O. */
   check(text: string): Admission | undefined {
-    const id = parseKeyId(text);
-    if (id === undefined) return undefined;
-    const entry = this.#entries.get(id);
-    const given = this.#pepper.digest(text);
-    // Both are compared in any case: the time must not show whether the id exists.
-    const isCurrent = timingSafeEqual(entry?.digest ?? NO_DIGEST, given);
-    const isPrevious = timingSafeEqual(entry?.previous ?? NO_DIGEST, given);
-    return entry && (isCurrent || isPrevious) ? this.#judge(entry, isCurrent) : undefined;
+    if (parseKeyId(text) === undefined) return undefined;
+    const given = this.#pepper.digest(text).toString('latin1');
+    const entry = this.#digests.get(given);
+    return entry && this.#judge(entry, entry.digest === given);
   }
 
   /** Only the holder of the secret learns why a key is refused. */
@@ -243,16 +241,25 @@ export class KeyBook {
     const { id, name, tags, policy, digest, previous_digest, revoked_ts, last_used_ts } = record;
     const known = this.#entries.get(id);
     if (known && this.#names.get(known.record.name) === id) this.#names.delete(known.record.name);
-    this.#entries.set(id, {
+    if (known) this.#dropDigests(known);
+    const entry: Entry = {
       record,
-      digest: Buffer.from(digest, 'hex'),
-      previous: previous_digest === null ? null : Buffer.from(previous_digest, 'hex'),
+      digest: toLookup(digest),
+      previous: previous_digest === null ? null : toLookup(previous_digest),
       admission: { admitted: true, caller: Object.freeze({ id, name, tags, policy }) },
       lastUsed: Math.max(known?.lastUsed ?? 0, last_used_ts ?? 0),
       isTouched: known?.isTouched ?? false,
-    });
+    };
+    this.#entries.set(id, entry);
+    if (entry.previous !== null) this.#digests.set(entry.previous, entry);
+    this.#digests.set(entry.digest, entry);
     if (revoked_ts === null) this.#names.set(name, id);
     else this.#retire(id);
+  }
+
+  #dropDigests({ digest, previous }: Entry): void {
+    this.#digests.delete(digest);
+    if (previous !== null) this.#digests.delete(previous);
   }
 
   /** Remembers a revoked key, and forgets the one that was revoked first if there are too many. */
@@ -260,6 +267,8 @@ export class KeyBook {
     this.#revoked.add(id);
     const [oldest] = this.#revoked;
     if (this.#revoked.size <= MAX_REVOKED_KEYS || oldest === undefined) return;
+    const entry = this.#entries.get(oldest);
+    if (entry) this.#dropDigests(entry);
     this.#revoked.delete(oldest);
     this.#entries.delete(oldest);
   }
@@ -328,6 +337,8 @@ export interface KeyChange {
   /** Its running requests are to end. */
   readonly endsRequests: boolean;
 }
+
+const toLookup = (hex: string): string => Buffer.from(hex, 'hex').toString('latin1');
 
 const readRecord = ({ record, lastUsed }: Entry): KeyRecord =>
   lastUsed === 0 ? record : { ...record, last_used_ts: Math.floor(lastUsed / TOUCH_MS) * TOUCH_MS };

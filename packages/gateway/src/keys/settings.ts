@@ -92,7 +92,7 @@ function readPattern(text: string): string {
 
 function readTag(text: string): string {
   if (/^[^\s"\\,[\]\p{Cc}]{1,64}$/u.test(text)) return text;
-  throw new KeySettingError('tags', 'must be words of at most 64 characters without spaces, quotes and commas, such as team=a');
+  throw new KeySettingError('tags', 'must be texts of at most 64 characters without spaces, quotes and commas, such as team=a');
 }
 
 /** An address or a range in CIDR notation. */

@@ -7,7 +7,7 @@ const callers = (yaml: string, env = {}) => stateOf({ yaml, env }).keys.map(({ c
 
 describe('auth.keys', () => {
   test('texts have the names of their places, maps their own', () => {
-    const yaml = 'auth: { keys: [a, { name: alice, key: "${KEY}", models: [gpt-*] }, b, { key: c }] }';
+    const yaml = `auth: { keys: [a, { name: alice, key: "\${KEY}", models: [gpt-*] }, b, { key: c }] }`;
     expect(callers(yaml, { KEY: 'of-alice' }).map(({ id, name }) => [id, name])).toEqual(
       ['key-1', 'alice', 'key-3', 'key-4'].map((name) => [name, name]),
     );

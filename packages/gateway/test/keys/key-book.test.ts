@@ -168,7 +168,7 @@ describe('10,000 keys', () => {
     return { book, reads };
   }
 
-  test('are told apart, and 10,000 fuzzed credentials are refused without a read of the store', async () => {
+  test('are kept apart, and 10,000 fuzzed credentials are refused without a read of the store', async () => {
     const { book, reads } = await openMany();
     const gatekeeper = new Gatekeeper(
       [{ key: 'of-the-configuration', caller: { id: 'c', name: 'c', tags: [], policy: UNLIMITED } }],

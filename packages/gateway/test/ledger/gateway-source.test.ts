@@ -58,6 +58,7 @@ test('usage is requested with its range and the key', async () => {
   expect(stderr).toBe(`sluice: reading the gateway at ${url}\n`);
   expect(seen).toEqual([
     ['/admin/v1/usage', { by: 'key', since: '2026-11-01T00:00:00.000Z', bucket: 'hour' }, 'Bearer secret-key'],
+    ['/admin/v1/keys', { limit: '1000' }, 'Bearer secret-key'],
   ]);
 });
 
