@@ -4,6 +4,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { HeaderBag } from '@sluice/core';
 import { BoundedCache } from '@sluice/core/internal';
 import type { Secret } from '../config/secrets.ts';
+import type { ClientAddress } from '../http/client-address.ts';
 import { isForeignPage, isLoopbackName } from '../http/origin.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { Problem } from './problem.ts';
@@ -33,8 +34,8 @@ export interface AccessPolicy {
 export interface AccessRequest {
   readonly method: string;
   readonly headers: HeaderBag;
-  /** Addresses of both ends of the connection. */
-  readonly remote: string | undefined;
+  readonly client: ClientAddress;
+  /** The address of this end of the connection. */
   readonly local: string | undefined;
 }
 
@@ -105,14 +106,14 @@ export class AdminAccess {
     const now = this.#now();
     evictOldest(this.#sessions, MAX_SESSIONS);
     this.#sessions.set(digest(cookie).toString('hex'), { created: now, lastUsed: now, keyDigest: this.#keyDigest() });
-    return { cookie: formatCookie(cookie, SESSION_MS / 1000), expires: now + SESSION_MS };
+    return { cookie: formatCookie(cookie, SESSION_MS / 1000, request), expires: now + SESSION_MS };
   }
 
   /** Ends the session of the request. Returns the value of `Set-Cookie` that removes it from the browser. */
-  logout({ headers }: AccessRequest): string {
-    const cookie = readCookie(headers);
+  logout(request: AccessRequest): string {
+    const cookie = readCookie(request.headers);
     if (cookie !== undefined) this.#sessions.delete(digest(cookie).toString('hex'));
-    return formatCookie('', 0);
+    return formatCookie('', 0, request);
   }
 
   #checkLoginKey(key: string, request: AccessRequest): void {
@@ -166,20 +167,20 @@ export class AdminAccess {
   }
 
   /** Refuses further attempts of an address that has failed too often, also with the right key: otherwise guessing is free. */
-  #checkFailures({ remote = '' }: AccessRequest): void {
-    const { count } = this.#readFailures(remote);
+  #checkFailures({ client }: AccessRequest): void {
+    const { count } = this.#readFailures(client.address);
     if (count < MAX_FAILURES) return;
     const seconds = Math.ceil((FORGIVE_MS * (count - MAX_FAILURES + 1)) / 1000);
     throw new Problem(429, `too many wrong keys; retry in ${seconds} s`, { headers: { 'retry-after': String(seconds) } });
   }
 
-  #countFailure({ remote = '' }: AccessRequest): void {
-    this.#failures.set(remote, { count: this.#readFailures(remote).count + 1, at: this.#now() });
+  #countFailure({ client: { address } }: AccessRequest): void {
+    this.#failures.set(address, { count: this.#readFailures(address).count + 1, at: this.#now() });
   }
 
   /** One failure is forgiven every `FORGIVE_MS` since the last one. */
-  #readFailures(remote: string): Failures {
-    const { count, at } = this.#failures.get(remote) ?? { count: 0, at: 0 };
+  #readFailures(address: string): Failures {
+    const { count, at } = this.#failures.get(address) ?? { count: 0, at: 0 };
     return { count: Math.max(0, count - Math.floor((this.#now() - at) / FORGIVE_MS)), at };
   }
 }
@@ -241,12 +242,13 @@ const COOKIE_PATTERN = new RegExp(`(?:^|;\\s?)${COOKIE}=([\\w-]{1,100})(?:;|$)`)
 
 const readCookie = (headers: HeaderBag): string | undefined => COOKIE_PATTERN.exec(headers['cookie'] ?? '')?.[1];
 
-const formatCookie = (value: string, seconds: number): string =>
-  `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/admin; Max-Age=${seconds}`;
+/** A cookie of an HTTPS page is never sent over plain HTTP. */
+const formatCookie = (value: string, seconds: number, { client }: AccessRequest): string =>
+  `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/admin; Max-Age=${seconds}${client.scheme === 'https' ? '; Secure' : ''}`;
 
 /** Without any key, only programs on this machine are admitted: no browser, whose pages come from anywhere, and no proxy. */
-function checkLocal({ headers, remote, local }: AccessRequest): void {
-  const isLocal = [remote, local].every((address) => address !== undefined && isLoopback(address.replace(/^::ffff:/, '')));
+function checkLocal({ headers, client, local = '' }: AccessRequest): void {
+  const isLocal = !client.isProxied && [client.address, local].every((address) => isLoopback(address.replace(/^::ffff:/, '')));
   const { host } = headers;
   if (!isLocal || host === undefined || !isLoopbackName(host))
     throw new Problem(403, `without an admin key, only programs on this machine may use the admin API: ${WHAT_TO_SET}`);
@@ -261,4 +263,11 @@ function checkLocal({ headers, remote, local }: AccessRequest): void {
 /** Without `sec-fetch-mode`, which Node's `fetch` sends, too. */
 const BROWSER_HEADERS: readonly string[] = ['origin', 'sec-fetch-site', 'sec-fetch-dest', 'referer'];
 
-const PROXY_HEADERS: readonly string[] = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
+const PROXY_HEADERS: readonly string[] = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];

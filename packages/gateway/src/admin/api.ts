@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HeaderBag } from '@sluice/core';
 import { didYouMean } from '@sluice/lab/text';
+import type { ClientAddress } from '../http/client-address.ts';
 import type { ActorKind } from '../keys/records.ts';
 import type { Logger } from '../observe/log.ts';
 import type { AccessRequest, Caller } from './access.ts';
@@ -22,6 +23,7 @@ export interface AdminRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly headers: HeaderBag;
+  readonly client: ClientAddress;
 }
 
 interface ApiOptions extends Omit<AdminContext, 'document' | 'audit'> {
@@ -70,12 +72,12 @@ export class AdminApi {
   }
 
   /** Sends a problem. */
-  refuse({ id, request, response }: AdminRequest, problem: Problem): void {
+  refuse({ id, request, response, client }: AdminRequest, problem: Problem): void {
     const { log, redact } = this.#options;
     const { status, headers, message: reason } = problem;
     const path = (request.url ?? '').split('?', 1)[0]?.slice(0, MAX_LOGGED_PATH);
     const level = status === 401 || status === 403 || status === 429 ? 'warn' : 'debug';
-    log[level]({ request_id: id, method: request.method, path, status, reason }, 'admin request refused');
+    log[level]({ request_id: id, client: client.address, method: request.method, path, status, reason }, 'admin request refused');
     if (response.headersSent) {
       response.destroy();
       return;
@@ -86,14 +88,14 @@ export class AdminApi {
   }
 
   async #respond(incoming: AdminRequest): Promise<void> {
-    const { request, response, headers } = incoming;
+    const { request, response, headers, client } = incoming;
     const { access, now } = this.#context;
     const { path, query } = splitTarget(request.url ?? '');
     const found = findRoute(path, request.method ?? '');
     const who: AccessRequest = {
       method: request.method ?? '',
       headers,
-      remote: request.socket.remoteAddress,
+      client,
       local: request.socket.localAddress,
     };
     // Before anything is said about the path: who has no access learns nothing.

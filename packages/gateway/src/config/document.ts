@@ -16,7 +16,8 @@ import {
   visit,
   type YAMLError,
 } from 'yaml';
-import { type Env, expandReferences, isReference, redactPatterns } from './secrets.ts';
+import type { SettingFiles } from './files.ts';
+import { type Env, type Expanded, expandReferences, isReference, readFileReference, redactPatterns } from './secrets.ts';
 
 /** A parsed configuration file. JSON is parsed as YAML, of which it is a subset. */
 export class ConfigDocument {
@@ -25,14 +26,19 @@ export class ConfigDocument {
   readonly #lines = new LineCounter();
   readonly #document: Document.Parsed | undefined;
   readonly #references = new Set<string>();
+  readonly #files: SettingFiles | undefined;
   #shown: Shown[] | undefined;
   /** Syntax errors. */
   readonly syntax: Problem[] = [];
-  /** References to variables that are not set. The rest of the file is still checked. */
+  /** References to variables that are not set and to files that cannot be read. The rest of the file is still checked. */
   readonly missing: Problem[] = [];
+  /** Secrets that are in the file itself. */
+  readonly literalSecrets: Path[] = [];
 
-  constructor(file: string, text: string, env: Env) {
+  /** Without `files`, references to files are left as they are. */
+  constructor(file: string, text: string, env: Env, files?: SettingFiles) {
     this.#file = file;
+    this.#files = files;
     this.#text = text;
     const fault = findFault(text);
     if (fault !== undefined) {
@@ -51,7 +57,7 @@ export class ConfigDocument {
     return this.#document?.toJS() ?? {};
   }
 
-  /** Whether the value refers to a variable that is not set. */
+  /** Whether the value is a reference that cannot be resolved. */
   isMissing(path: Path): boolean {
     const text = JSON.stringify(path);
     return this.missing.some((problem) => JSON.stringify(problem.path) === text);
@@ -111,13 +117,25 @@ export class ConfigDocument {
   #readValue(path: Path, scalar: Scalar, env: Env): void {
     const text = showBraces(String(scalar.value));
     scalar.value = text;
-    const expanded = expandReferences(text, env);
+    const expanded = this.#expand(path, text, env);
     if ('fault' in expanded) {
       this.missing.push(this.#createProblem(readRange(scalar), path, expanded.fault));
       return;
     }
     if (expanded.isReference) this.#references.add(JSON.stringify(path));
     scalar.value = expanded.text;
+  }
+
+  #expand(path: Path, text: string, env: Env): Expanded {
+    const at = joinPath(path);
+    if (!SECRET_SETTING.test(at)) return expandReferences(text, env);
+    const file = readFileReference(text);
+    if (file !== undefined && this.#files) {
+      const read = this.#files.readSecret(file);
+      return 'fault' in read ? read : { text: read.text, isReference: true };
+    }
+    if (isLiteralSecret(at, text)) this.literalSecrets.push(path);
+    return expandReferences(text, env);
   }
 
   /** The parser reports unknown anchors and exponentially growing aliases only when it resolves them. */
@@ -379,7 +397,7 @@ function isPlainKey(source: string, path: Path): boolean {
 }
 
 /** Maps whose keys are settings or names. The keys of any other map are a mistake and may be anything. */
-const KNOWN_MAPS = /^(|listen|auth|log|limits|providers|providers\/[^/]+(\/(headers|profile(\/tool_(name|id))?))?)$/;
+const KNOWN_MAPS = /^(|listen|listen\/tls|auth|log|limits|providers|providers\/[^/]+(\/(headers|profile(\/tool_(name|id))?))?)$/;
 
 const WORD = /^["']?[a-z_$-]{1,40}["']?$/i;
 
@@ -391,7 +409,20 @@ function isPlainValue(source: string, path: Path): boolean {
 
 /** Values that cannot be secret. Excludes `organization`, `project`, `headers`, `auth.keys` and unknown ones. */
 const SAFE_TO_SHOW =
-  /^(\$schema|listen\/(host|port)|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|repair|on_disconnect|passthrough|profile\/.*))$/;
+  /^(\$schema|listen\/(host|port|tls\/(cert|key))|trusted_proxies\/.*|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|ca|repair|on_disconnect|passthrough|profile\/.*))$/;
+
+/** Settings that hold a secret. Only these may refer to files: any other file could be read by an error message. */
+const SECRET_SETTING = /^(providers\/[^/]+\/(api_key|proxy|headers\/[^/]+)|auth\/keys\/\d+|(admin|metrics)\/key)$/;
+
+/** Headers that identify the sender; others may be public. */
+const CREDENTIAL_HEADER = /\/headers\/[^/]*(authorization|key|token|secret|cookie)[^/]*$/i;
+
+/** Shorter values are placeholders such as `none`. A proxy is a secret when it has a password. */
+function isLiteralSecret(at: string, text: string): boolean {
+  if (text.length < 8 || isReference(text) || text.includes('${')) return false;
+  if (at.endsWith('/proxy')) return /:\/\/[^/]*@/.test(text);
+  return !at.includes('/headers/') || CREDENTIAL_HEADER.test(at);
+}
 
 /** Numbers with a unit; a long value is something else. */
 const SAFE_WHEN_SHORT = /^(limits\/.*|providers\/[^/]+\/\w+_timeout)$/;

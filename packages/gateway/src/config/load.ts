@@ -1,16 +1,17 @@
 /** Loads a configuration file: finds it, validates it, and reports problems with their places. */
 
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { didYouMean } from '@sluice/lab/text';
 import { ConfigDocument, ConfigError, type Path, type Problem } from './document.ts';
+import { SettingFiles } from './files.ts';
 import type { Options } from './options.ts';
 import { buildJsonSchema, type Issue, parseOptions } from './schema.ts';
 import type { Env } from './secrets.ts';
 
 /** Parses and validates YAML or JSON. Throws a `ConfigError` with all problems of form. */
-export function loadConfig(file: string, text: string, env: Env): Source {
-  const document = new ConfigDocument(file, text, env);
+export function loadConfig(file: string, text: string, env: Env, files = new SettingFiles(dirname(file))): Source {
+  const document = new ConfigDocument(file, text, env, files);
   if (document.syntax.length > 0) throw new ConfigError(document.syntax);
   const value = withoutEmptySections(document.value);
   if (!hasSettings(value)) throw new ConfigError([{ message: describeNoSettings(file), path: [] }]);
@@ -23,6 +24,8 @@ export function loadConfig(file: string, text: string, env: Env): Source {
   return {
     options: parsed.options,
     missing: document.missing,
+    literalSecrets: document.literalSecrets,
+    files,
     problem: (path, message, at) => document.problem(path, message, at),
   };
 }
@@ -30,8 +33,12 @@ export function loadConfig(file: string, text: string, env: Env): Source {
 /** A configuration as written: the options, and the place of each. */
 export interface Source {
   readonly options: Options;
-  /** References to variables that are not set. The options cannot be used, but are still checked. */
+  /** References that cannot be resolved. The options cannot be used, but are still checked. */
   readonly missing: readonly Problem[];
+  /** Settings whose secret is in the file itself. */
+  readonly literalSecrets: readonly Path[];
+  /** The files that settings refer to. */
+  readonly files: SettingFiles;
   /** A problem with the value or the key at a path. */
   problem(path: Path, message: string, at?: 'key' | 'value'): Problem;
 }
@@ -40,7 +47,8 @@ export interface Source {
 export function createDefaultSource(): Source {
   const parsed = parseOptions({});
   if ('issues' in parsed) throw new Error('every option has a default');
-  return { options: parsed.options, missing: [], problem: (path, message) => ({ path, message }) };
+  const files = new SettingFiles(process.cwd());
+  return { options: parsed.options, missing: [], literalSecrets: [], files, problem: (path, message) => ({ path, message }) };
 }
 
 /** The configuration file in a folder; undefined when there is none. */
@@ -51,15 +59,15 @@ export function findConfig(folder: string): string | undefined {
 /** Names of configuration files in order of preference. */
 const CONFIG_FILES: readonly string[] = ['sluice.yaml', 'sluice.yml', 'sluice.json'];
 
-/** The variables that `api_key`, `headers`, `auth.keys`, `admin.key` and `metrics.key` refer to. Empty for a file with syntax errors. */
+/** The variables that settings with secrets refer to. Empty for a file with syntax errors. */
 export function listSecretVariables(file: string, text: string, env: Env): string[] {
-  // Every variable expands to `${NAME}`, which unifies the three notations of references.
+  // Every variable expands to `${NAME}`, which unifies the notations of references.
   const document = new ConfigDocument(file, text, Object.fromEntries(Object.keys(env).map((name) => [name, `\${${name}}`])));
   if (document.syntax.length > 0) return [];
   const { providers, auth, admin, metrics } = asRecord(document.value);
   const settings = Object.values(asRecord(providers)).map(asRecord);
   const access = [asRecord(auth)['keys'], asRecord(admin)['key'], asRecord(metrics)['key']];
-  const secrets = [...access, ...settings.flatMap(({ api_key, headers }) => [api_key, headers])];
+  const secrets = [...access, ...settings.flatMap(({ api_key, headers, proxy }) => [api_key, headers, proxy])];
   return [...JSON.stringify(secrets).matchAll(/\$\{([A-Za-z_]\w*)\}/g)].flatMap(([, name]) => name ?? []);
 }
 

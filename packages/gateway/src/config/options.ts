@@ -2,12 +2,15 @@
 
 import type { ProtocolId, ProviderProfile } from '@sluice/core';
 import { REQUEST_LIMITS } from '@sluice/core/engine';
+import type { TlsFiles } from '../http/tls.ts';
 import type { KeyTerms } from '../keys/settings.ts';
 import type { Secret } from './secrets.ts';
 
 /** A validated configuration file, without anything from the environment. */
 export interface Options {
-  readonly listen: ListenAddress;
+  readonly listen: ListenAddress & { readonly tls?: TlsFiles };
+  /** Addresses and ranges of proxies whose forwarding headers are read. */
+  readonly trusted_proxies: readonly string[];
   readonly auth: { readonly keys: readonly KeyOptions[]; readonly pepper_file?: string };
   readonly admin: { readonly key?: Secret };
   readonly metrics: { readonly key?: Secret; readonly listen?: ListenAddress };
@@ -58,6 +61,10 @@ export interface ProviderOptions {
   readonly headers?: Readonly<Record<string, Secret>>;
   readonly organization?: string;
   readonly project?: string;
+  /** The URL of a proxy, or `direct`. */
+  readonly proxy?: Secret;
+  /** Path of the certificates that are trusted instead of the public ones. */
+  readonly ca?: string;
   readonly api_version?: string;
   readonly path?: string;
   readonly profile?: Partial<ProviderProfile>;

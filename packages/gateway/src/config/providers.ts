@@ -6,6 +6,7 @@ import { completeBaseUrl, pointsAt } from '../providers/base-url.ts';
 import { findProfileId, findRow, isOwnAddress, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { ProviderRow } from '../providers/row.ts';
 import type { ProviderId } from '../providers/table.ts';
+import { CertificateError, chooseNetwork, DIRECT, type Network } from './network.ts';
 import { type Limits, type Passthrough, PROVIDER_LIMITS, type ProviderLimits, type ProviderOptions } from './options.ts';
 import { findAddress, findKey, findVersion, type Lookup, type Secret } from './secrets.ts';
 import { describeOwnAddress, type ResolveContext, warn } from './world.ts';
@@ -62,6 +63,7 @@ function buildFromEnvironment(id: ProviderId, row: ProviderRow, world: ResolveCo
     protocol: row.protocol,
     address: address.value,
     settings: {},
+    network: readNetwork(address.value, {}, world),
     limits: source.options.limits,
     ...(key && 'value' in key && { key: { secret: key.value.key, from: key.from, isToken: key.value.isToken } }),
     ...(api_version !== undefined && { api_version }),
@@ -113,11 +115,24 @@ function buildDraft(id: string, settings: ProviderOptions, world: ResolveContext
     protocol,
     address,
     settings,
+    network: readNetwork(address, settings, world),
     limits: world.source.options.limits,
     ...(rowId !== undefined && { rowId }),
     ...(key && { key }),
     ...(api_version !== undefined && { api_version }),
   };
+}
+
+/** How an address is reached. */
+function readNetwork(address: string, settings: ProviderOptions, world: ResolveContext): Network {
+  const { env, source } = world;
+  try {
+    const context = { env, files: source.files, warn: (message: string) => warn(world, message) };
+    return chooseNetwork(new URL(address).origin, settings, context);
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error;
+    throw new SettingError(error.message, 'ca');
+  }
 }
 
 interface BaseRow {
@@ -196,11 +211,12 @@ interface Draft {
   readonly key?: { readonly secret: Secret; readonly from: string; readonly isToken: boolean };
   readonly api_version?: string;
   readonly settings: ProviderOptions;
+  readonly network: Network;
   readonly limits: Limits;
 }
 
 function buildProvider(draft: Draft): ConfiguredProvider {
-  const { id, rowId = id, key, settings, limits } = draft;
+  const { id, rowId = id, key, settings, network, limits } = draft;
   const row = findRow(rowId);
   const provider = buildCoreProvider(draft, row);
   const official = isOfficial(row, provider);
@@ -212,6 +228,7 @@ function buildProvider(draft: Draft): ConfiguredProvider {
     origin: new URL(provider.base_url).origin,
     ...(key && { key: key.secret, keyFrom: key.from }),
     headers: settings.headers ?? {},
+    network,
     official,
     local: row?.local ?? false,
     repair: settings.repair ?? !official,
@@ -267,6 +284,8 @@ export interface ConfiguredProvider {
   /** Where the key comes from: a variable, or `file`. */
   readonly keyFrom?: string;
   readonly headers: Readonly<Record<string, Secret>>;
+  /** How its servers are reached. */
+  readonly network: Network;
   /** The vendor that defines the protocol, at its own address. */
   readonly official: boolean;
   readonly local: boolean;
@@ -304,6 +323,7 @@ function buildDemoProvider(times: ProviderLimits): ConfiguredProvider {
     profileId: DEMO_ID,
     origin: new URL(base_url).origin,
     headers: {},
+    network: DIRECT,
     official: false,
     local: true,
     repair: true,

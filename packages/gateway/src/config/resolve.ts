@@ -2,6 +2,8 @@
 
 import type { ProtocolId } from '@sluice/core';
 import { didYouMean, suggest } from '@sluice/lab/text';
+import { TrustedProxies } from '../http/client-address.ts';
+import type { TlsFiles } from '../http/tls.ts';
 import type { Caller } from '../keys/caller.ts';
 import { NO_TERMS } from '../keys/settings.ts';
 import { isLoopback } from '../providers/base-url.ts';
@@ -16,13 +18,10 @@ import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
 
 /** Builds the state of a gateway. Throws a `ConfigError` with all problems. */
-export function resolveConfig(
-  source: Source,
-  { env, secrets, listen: overrides = {}, ...surroundings }: ResolveOptions,
-): GatewayState {
+export function resolveConfig(source: Source, resolveOptions: ResolveOptions): GatewayState {
+  const { env, secrets, bound } = resolveOptions;
   const { options } = source;
-  const { bound } = surroundings;
-  const listen = { ...options.listen, ...overrides };
+  const listen = resolveListen(source, resolveOptions);
   const world: ResolveContext = { source, env, listen, problems: [...source.missing], warnings: [] };
   const providers = configureProviders(world);
   const table = readModels(providers, world);
@@ -30,8 +29,9 @@ export function resolveConfig(
   const keys = readClientKeys(world);
   const adminKey = readAdminKey(world);
   const { key: metricsKey, listen: metricsListen } = options.metrics;
-  checkExposure(keys, world, surroundings);
+  checkExposure(keys, world, resolveOptions);
   checkOwnKeys({ keys, adminKey, metricsKey }, world, bound);
+  if (resolveOptions.isWorldReadable) checkFileMode(world, bound);
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
@@ -39,6 +39,7 @@ export function resolveConfig(
   const directory = new Directory(providers, table);
   return Object.freeze({
     listen,
+    trustedProxies: new TrustedProxies(options.trusted_proxies),
     keys,
     pepperFile: options.auth.pepper_file,
     adminKey,
@@ -65,9 +66,11 @@ export interface ResolveOptions {
   readonly env: Env;
   readonly secrets: SecretRegistry;
   /** Options of the command line, which override the file. */
-  readonly listen?: { readonly host?: string; readonly port?: number };
+  readonly listen?: { readonly host?: string; readonly port?: number; readonly tls?: 'off' };
   /** The address that the running gateway is bound to, which may differ from the file. */
   readonly bound?: string;
+  /** Whether every user of this machine can read the configuration file. */
+  readonly isWorldReadable?: boolean;
   /** Whether the store has client keys. `unknown`: it is not open yet, or not at all. None by default. */
   readonly storedKeys?: () => StoredKeys;
 }
@@ -83,7 +86,9 @@ export interface ClientKey {
 
 /** The configuration of a gateway at one moment. Immutable: a reload builds another. */
 export interface GatewayState {
-  readonly listen: ListenAddress;
+  readonly listen: ListenAddress & { readonly tls?: TlsFiles };
+  /** Proxies whose forwarding headers are read. */
+  readonly trustedProxies: TrustedProxies;
   /** Keys of the clients; without any and without keys in the store, every client is admitted. */
   readonly keys: readonly ClientKey[];
   /** The file of the pepper; undefined for the one in the data folder. */
@@ -127,6 +132,31 @@ export interface ModelTarget {
   /** Whether the configuration names this model of this provider. */
   readonly isConfigured: boolean;
 }
+
+/** The address with the options of the command line, and absolute paths. */
+function resolveListen(
+  { options, files }: Source,
+  { listen: { tls: mode, ...address } = {} }: ResolveOptions,
+): GatewayState['listen'] {
+  const { tls, ...configured } = options.listen;
+  const isServed = tls && mode !== 'off';
+  return { ...configured, ...address, ...(isServed && { tls: { cert: files.resolve(tls.cert), key: files.resolve(tls.key) } }) };
+}
+
+/** A secret in a file that every user can read: refused when others can reach the gateway, a warning when only this machine can. */
+function checkFileMode({ source, listen, problems, warnings }: ResolveContext, bound: string | undefined): void {
+  const [path] = source.literalSecrets;
+  if (path === undefined) return;
+  const found = isExposed(listen.host, bound) ? problems : warnings;
+  found.push(source.problem(path, WORLD_READABLE));
+}
+
+const WORLD_READABLE =
+  'is a secret in a file that every user of this machine can read; run chmod 600 on the file, or use env:NAME or file:/path';
+
+/** Whether other machines can reach the address of the file or the one that is bound. */
+const isExposed = (host: string, bound: string | undefined): boolean =>
+  [host, bound ?? host].some((address) => !isLoopback(address));
 
 const RESET_WARNING =
   'the configuration has "reset: true", so a reload may remove all client keys and providers; delete it when that is done';
@@ -187,13 +217,12 @@ interface OwnKeys {
 /** A key that opens more than one door would make every client an admin, and a short one can be guessed. */
 function checkOwnKeys({ keys, adminKey, metricsKey }: OwnKeys, world: ResolveContext, bound: string | undefined): void {
   const { source, listen, problems } = world;
-  const isExposed = [listen.host, bound ?? listen.host].some((address) => !isLoopback(address));
   const others = new Set(keys.map(({ key }) => key.reveal()));
   for (const [section, key] of [['admin', adminKey] as const, ['metrics', metricsKey] as const]) {
     if (!key) continue;
     const path = [section, 'key'];
     if (others.has(key.reveal())) problems.push(source.problem(path, 'must differ from all other keys of the gateway'));
-    if (isExposed && key.reveal().length < MIN_KEY_LENGTH)
+    if (isExposed(listen.host, bound) && key.reveal().length < MIN_KEY_LENGTH)
       problems.push(source.problem(path, `must have at least ${MIN_KEY_LENGTH} characters on an address that others can reach`));
     others.add(key.reveal());
   }
@@ -241,8 +270,9 @@ const MIN_KEY_LENGTH = 16;
 
 function* listSecrets(keys: readonly ClientKey[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {
   for (const { key } of keys) yield key;
-  for (const { key, headers } of providers.values()) {
+  for (const { key, headers, network } of providers.values()) {
     if (key) yield key;
+    if (network.proxy?.password) yield network.proxy.password;
     yield* Object.values(headers);
   }
 }

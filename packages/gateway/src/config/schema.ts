@@ -3,8 +3,10 @@
 import { PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
 import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { z } from 'zod';
+import { findRangeFault } from '../http/client-address.ts';
 import { isDate, KEY_SETTINGS, KeySettingError, type KeySettings, NO_TERMS, readKeyName, readTerms } from '../keys/settings.ts';
 import { findUrlFault } from '../providers/base-url.ts';
+import { findProxyFault } from './network.ts';
 import {
   type CaptureOptions,
   DURABILITIES,
@@ -52,7 +54,7 @@ export function buildJsonSchema(): z.core.JSONSchema.BaseSchema {
 /** Text that refers to a variable. */
 const REFERENCE = {
   type: 'string',
-  pattern: '^(\\$\\{[A-Za-z_]\\w*\\}|env\\.[A-Za-z_]\\w*|os\\.environ/[A-Za-z_]\\w*)$',
+  pattern: '^(\\$\\{[A-Za-z_]\\w*\\}|env[:.][A-Za-z_]\\w*|os\\.environ/[A-Za-z_]\\w*)$',
 } as const;
 
 /** The content of `sluice.schema.json`, which editors use to check a configuration. */
@@ -261,6 +263,14 @@ const baseUrl = z.string().superRefine((text, context) => {
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
 });
 
+const proxy = z
+  .string()
+  .superRefine((text, context) => {
+    const fault = text === 'direct' ? undefined : findProxyFault(text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  })
+  .transform((text) => new Secret(text));
+
 const headers = z.record(
   z
     .string()
@@ -281,6 +291,14 @@ const settings = z.strictObject({
   headers: headers.describe('Sent with every request.').exactOptional(),
   organization: z.string().min(1).describe('OpenAI-Organization.').exactOptional(),
   project: z.string().min(1).describe('OpenAI-Project.').exactOptional(),
+  proxy: proxy
+    .describe('Proxy for this provider: http://host:port, or direct. Default: HTTPS_PROXY or HTTP_PROXY of the environment.')
+    .exactOptional(),
+  ca: z
+    .string()
+    .min(1)
+    .describe('Path of the certificate authorities (PEM) that are trusted for this provider instead of the public ones.')
+    .exactOptional(),
   api_version: z.string().min(1).describe('Azure: the dated API version; without it the v1 API is used.').exactOptional(),
   path: z.string().describe('Path between base_url and the endpoint, used unchanged.').exactOptional(),
   profile: profileSchema.exactOptional(),
@@ -378,10 +396,26 @@ const listen = z
       .prefault(DEFAULT_HOST)
       .describe('Address to listen on. Any address other than loopback requires auth.keys.'),
     port: z.int().min(0).max(65_535).prefault(DEFAULT_PORT),
+    tls: z
+      .strictObject({
+        cert: z.string().min(1).describe('Path of the certificate with its chain (PEM).'),
+        key: z.string().min(1).describe('Path of its private key (PEM).'),
+      })
+      .describe('Serve HTTPS. Both files are read again when they change.')
+      .exactOptional(),
   })
   .prefault({})
   .describe('Listening address.');
 
+const trustedProxies = z
+  .array(
+    z.string().superRefine((text, context) => {
+      const fault = findRangeFault(text);
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+    }),
+  )
+  .prefault([])
+  .describe('Addresses and ranges of the proxies in front, whose X-Forwarded-* and Forwarded headers are read.');
 const texts = z.union([z.string(), z.array(z.string())], { error: 'must be a text, or a list of texts' });
 
 const amountOrCount = z.union([z.number(), z.string()], { error: 'must be a number such as 60 or 100k' });
@@ -547,6 +581,7 @@ const capture: z.ZodType<CaptureOptions, unknown> = z
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
+  trusted_proxies: trustedProxies,
   auth,
   admin,
   metrics,

@@ -134,19 +134,23 @@ export function expandReferences(text: string, env: Env): Expanded {
     return 'text' in value ? value.text : '';
   });
   const [fault] = faults;
-  return fault === undefined ? { text: expanded, isReference: isReference(text) } : { fault };
+  return fault === undefined ? { text: expanded, isReference: isReference(text) && expanded !== text } : { fault };
 }
 
 /** The expanded text, or why a reference cannot be resolved. */
 export type Expanded = { text: string; isReference: boolean } | { fault: string };
 
 /** Whether the whole text is one reference, which reveals nothing. */
-export const isReference = (text: string): boolean => WHOLE_REFERENCE.test(text) || /^\$\{[A-Za-z_]\w*\}$/.test(text);
+export const isReference = (text: string): boolean =>
+  WHOLE_REFERENCE.test(text) || /^\$\{[A-Za-z_]\w*\}$/.test(text) || /^file:\S+$/.test(text);
 
-/** `${NAME}` anywhere in a text. `env.NAME` (Bifrost) and `os.environ/NAME` (LiteLLM) only as the whole text. */
+/** `${NAME}` anywhere in a text. `env:NAME`, `env.NAME` (Bifrost) and `os.environ/NAME` (LiteLLM) only as the whole text. */
 const BRACE_REFERENCE = /\$\{([^}]*)\}/g;
 
-const WHOLE_REFERENCE = /^(?:env\.|os\.environ\/)([A-Za-z_]\w*)$/;
+const WHOLE_REFERENCE = /^(?:env[:.]|os\.environ\/)([A-Za-z_]\w*)$/;
+
+/** The path of `file:PATH` or `file:///PATH`; undefined for any other text. */
+export const readFileReference = (text: string): string | undefined => /^file:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
 
 const NAME = /^[A-Za-z_]\w*$/;
 

@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
 import { ConfigError, type Problem } from './document.ts';
+import { readFileVariables, readStamp, SettingFiles } from './files.ts';
 import { loadConfig, type Source } from './load.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
@@ -18,9 +19,11 @@ export class LiveConfig {
   #watcher: FSWatcher | undefined;
   #quietTimer: Timer | undefined;
   #loaded: Loaded;
+  /** The files that the last configuration refers to, also a rejected one. */
+  #files: SettingFiles;
   /** The address that reloads are checked against: the configured one until the listener reports its own. */
   #bound: string;
-  /** Identity, size and time of the file at the last poll. */
+  /** State of the file, and of those that it refers to, at the last poll. */
   #stamp = '';
   /** The last rejection, so that a file that stays broken is reported once. */
   #rejected: string | undefined;
@@ -33,6 +36,7 @@ export class LiveConfig {
     this.#options = options;
     this.#clock = options.clock ?? REAL_CLOCK;
     this.#loaded = loaded;
+    this.#files = loaded.source.files;
     this.#bound = loaded.state.listen.host;
     this.#watch();
     this.#pollTimer = this.#clock.setRepeating(() => void this.#poll(), options.pollMs ?? 2000).unref();
@@ -41,7 +45,7 @@ export class LiveConfig {
   /** Reads the file for the first time. Rejects when it cannot be used. */
   static async open(options: WatchOptions): Promise<LiveConfig> {
     const text = await readFile(options.file, 'utf8');
-    return new LiveConfig(options, buildLoaded(options.file, text, options));
+    return new LiveConfig(options, buildLoaded({ ...(await describeFile(options.file)), text }, options));
   }
 
   /** The state in use. */
@@ -87,7 +91,7 @@ export class LiveConfig {
   }
 
   async #poll(): Promise<void> {
-    const stamp = await readStamp(this.#options.file);
+    const stamp = `${await readStamp(this.#options.file)} ${await this.#files.readStamps()}`;
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
     this.#scheduleRead();
@@ -129,9 +133,12 @@ export class LiveConfig {
   async #build(isForced: boolean): Promise<Loaded | Error | undefined> {
     try {
       const first = await readSnapshot(this.#options.file);
-      if (first.text === this.#loaded.text && !isForced && this.#rejected === undefined) return undefined;
+      const isKnown = first.text === this.#loaded.text && !(await this.#files.haveChanged());
+      if (isKnown && !isForced && this.#rejected === undefined) return undefined;
       const text = await this.#readStable(first);
-      const next = buildLoaded(this.#options.file, text, { ...this.#options, bound: this.#bound });
+      const described = await describeFile(this.#options.file);
+      this.#files = described.files;
+      const next = buildLoaded({ ...described, text }, { ...this.#options, bound: this.#bound });
       const problems = [...findCut(this.#loaded, next), ...findRemovals(this.#loaded, next)];
       return problems.length === 0 ? next : new ConfigError(problems);
     } catch (error) {
@@ -178,7 +185,8 @@ const MAX_READS = 25;
 
 /** Reads a configuration file once. Rejects with a `ConfigError` or the system error. */
 export async function readConfig(file: string, options: ResolveOptions): Promise<GatewayState> {
-  return buildLoaded(file, await readFile(file, 'utf8'), options).state;
+  const text = await readFile(file, 'utf8');
+  return buildLoaded({ ...(await describeFile(file)), text }, options).state;
 }
 
 /** A configuration and the text it was read from. */
@@ -188,9 +196,25 @@ interface Loaded {
   readonly state: GatewayState;
 }
 
-function buildLoaded(file: string, text: string, options: ResolveOptions): Loaded {
-  const source = loadConfig(file, text, options.env);
-  return { text, source, state: resolveConfig(source, options) };
+/** A configuration file, and what surrounds it. */
+interface FileContent {
+  readonly file: string;
+  readonly text: string;
+  readonly files: SettingFiles;
+  readonly isWorldReadable: boolean;
+}
+
+async function describeFile(file: string): Promise<Omit<FileContent, 'text'>> {
+  const { mode } = await stat(file);
+  // Windows has no such bits.
+  return { file, files: new SettingFiles(dirname(file)), isWorldReadable: process.platform !== 'win32' && (mode & 0o004) !== 0 };
+}
+
+function buildLoaded({ file, text, files, isWorldReadable }: FileContent, options: ResolveOptions): Loaded {
+  const { env, problems } = readFileVariables(options.env, files);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const source = loadConfig(file, text, env, files);
+  return { text, source, state: resolveConfig(source, { ...options, env, isWorldReadable }) };
 }
 
 /** Result of one read: the text or the system error. */
@@ -204,15 +228,6 @@ async function readSnapshot(file: string): Promise<Snapshot> {
     return { text: await readFile(file, 'utf8') };
   } catch (error) {
     return { error };
-  }
-}
-
-async function readStamp(file: string): Promise<string> {
-  try {
-    const { ino, size, mtimeMs } = await stat(file);
-    return `${ino} ${size} ${mtimeMs}`;
-  } catch {
-    return 'absent';
   }
 }
 

@@ -90,7 +90,7 @@ const TIMEOUT_MS = 5000;
 
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
-function buildCall({ provider, origin, times }: ProviderEndpoint): Call {
+function buildCall({ provider, origin, times, network }: ProviderEndpoint): Call {
   const codec = CODECS[provider.protocol];
   return {
     url: codec.buildUrl('MODELS', { provider, model: '', stream: false }) + (codec.modelsQuery ?? ''),
@@ -98,6 +98,7 @@ function buildCall({ provider, origin, times }: ProviderEndpoint): Call {
     method: 'GET',
     headers: { ...codec.buildHeaders(provider, false), 'accept-encoding': 'identity' },
     connectMs: times.connectMs,
+    network,
     repeat: 'once',
   };
 }

@@ -48,7 +48,7 @@ export interface ForwardedRequest {
 
 function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body }: Destination, limits: Limits): Call {
   const { method = 'GET' } = request;
-  const { provider, origin, times } = endpoint;
+  const { provider, origin, times, network } = endpoint;
   const { 'content-type': _type, accept: _accept, ...credentials } = CODECS[provider.protocol].buildHeaders(provider);
   return {
     url,
@@ -57,6 +57,7 @@ function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body
     headers: { ...credentials, ...pickHeaders(headers, REQUEST_HEADERS), 'accept-encoding': 'identity' },
     ...(body.length > 0 && { body }),
     connectMs: times.connectMs,
+    network,
     repeat: limits.retries > 0 && limits.retriesPerProvider > 0 ? chooseRepeat(method) : 'never',
   };
 }

@@ -10,7 +10,9 @@ import {
   type ProviderProfile,
   type WireReply,
 } from '@sluice/core';
+import type { Network } from '../config/network.ts';
 import type { Limits, Passthrough, ProviderLimits } from '../config/options.ts';
+import type { TrustedProxies } from '../http/client-address.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Gatekeeper } from '../keys/gatekeeper.ts';
 import type { Logger } from '../observe/log.ts';
@@ -29,6 +31,7 @@ import {
   WrongAddress,
 } from '../upstream/dialer.ts';
 import type { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
+import { ProxyError } from '../upstream/tunnel.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
@@ -79,6 +82,8 @@ export interface Directory {
   readonly models: readonly string[];
   /** Providers whose models are not configured; their lists are requested. */
   readonly unlisted: readonly ProviderEndpoint[];
+  /** Proxies in front of the gateway. */
+  readonly proxies: TrustedProxies;
   readonly gatekeeper: Gatekeeper;
   /** Checks the key of `/metrics`; open when none is set. */
   readonly metricsGatekeeper: Gatekeeper;
@@ -93,6 +98,8 @@ export interface ProviderEndpoint {
   /** Scheme, host and port that the key belongs to. */
   origin: string;
   times: ProviderLimits;
+  /** How its servers are reached. */
+  network: Network;
   /** Which endpoints are forwarded without conversion. */
   passthrough: Passthrough;
 }
@@ -190,12 +197,12 @@ export function findEnding(error: CanonicalError | undefined): Ending {
 export function buildCall(
   exchange: Exchange,
   wire: Parameters<Exchange['request']>[0],
-  { origin, times }: Candidate,
+  { origin, times, network }: Candidate,
   repeat: Call['repeat'],
 ): Call {
   const { url, method, headers, body, text } = exchange.request(wire);
   headers['accept-encoding'] = 'identity';
-  return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs, repeat };
+  return { url, origin, method, headers, body: text ?? JSON.stringify(body), connectMs: times.connectMs, network, repeat };
 }
 
 /** Metric labels of an exchange with this candidate. */
@@ -293,6 +300,7 @@ export function createConnectionError(error: unknown, name: string, connectMs?: 
   if (error instanceof DecompressionError || error instanceof TooLargeError || error instanceof MalformedResponse)
     return createInvalidResponse(`${name} ${error.message}`, PROCESSED);
   if (error instanceof WrongAddress) return createInvalidResponse(`the request would leave the base URL of ${name}; not sent`);
+  if (error instanceof ProxyError) return createProxyError(error, name);
   const code = readCode(error);
   if (code === 'EMFILE' || code === 'ENFILE') return NO_DESCRIPTORS;
   const details = { may_be_billed: !UNSENT_CODE.test(code ?? '') };
@@ -307,6 +315,13 @@ export function createConnectionError(error: unknown, name: string, connectMs?: 
   const within = connectMs === undefined ? ' in time' : ` within ${formatDuration(connectMs)}`;
   return { ...createTimeout(`could not connect to ${name}${within}`), details };
 }
+
+const createProxyError = ({ message, isFinal }: ProxyError, name: string): CanonicalError => ({
+  code: 'UPSTREAM_ERROR',
+  message: `the proxy of ${name} ${message}`,
+  http_status: 502,
+  details: { may_be_billed: false, ...(isFinal && HOPELESS) },
+});
 
 /** An established connection was closed or reset by the upstream. */
 const LOST_CODE = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;

@@ -1,8 +1,9 @@
 import type { Server } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** Starts a server. Resolves with its URL; rejects when it cannot listen. */
-export async function listen(server: Server, options: ListenOptions): Promise<string> {
+export async function listen(server: Server | TlsServer, options: ListenOptions): Promise<string> {
   const { host, port, onAcceptError = () => undefined } = options;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -13,7 +14,8 @@ export async function listen(server: Server, options: ListenOptions): Promise<st
     });
   });
   const { address, port: bound, family } = server.address() as AddressInfo; // a TCP server has one
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
+  const scheme = 'setSecureContext' in server ? 'https' : 'http';
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${bound}`;
 }
 
 /** Where a server listens. */
@@ -29,7 +31,7 @@ export interface ListenOptions {
 export const LOOPBACK = '127.0.0.1';
 
 /** Stops accepting connections. Resolves when the last open one is closed. */
-export const stopListening = (server: Server): Promise<void> =>
+export const stopListening = (server: Server | TlsServer): Promise<void> =>
   new Promise((resolve) => {
     server.close(() => resolve());
   });

@@ -1,5 +1,4 @@
 import type { Services } from '../exchange/types.ts';
-import { readClientAddress } from '../http/client-address.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Caller } from '../keys/caller.ts';
@@ -16,7 +15,7 @@ export function admit(incoming: AdmissionRequest, services: Services): Caller {
   throw refusal(503, 'OVERLOADED', 'too many requests in progress; retry later', 1000);
 }
 
-type AdmissionRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
+type AdmissionRequest = Pick<Incoming, 'request' | 'client' | 'headers' | 'route' | 'directory'>;
 
 /** Rejects headers that node's parser accepts and no honest client sends. */
 export function checkForm(
@@ -34,13 +33,13 @@ export function checkForm(
 const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === 'host';
 
 /** Rejects web pages of other origins, foreign hosts, missing or wrong client keys, and addresses that a key excludes. */
-function findCaller({ request, headers, route, directory: { gatekeeper } }: AdmissionRequest): Caller {
+function findCaller({ client, headers, route, directory: { gatekeeper } }: AdmissionRequest): Caller {
   if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
   // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');
   const admission = gatekeeper.admit(headers, route.path);
   if (!admission.admitted) throw refusal(401, 'AUTHENTICATION', admission.reason);
   const { caller } = admission;
-  if (caller.policy.addresses.length > 0) checkAddress(caller, readClientAddress(request));
+  if (caller.policy.addresses.length > 0) checkAddress(caller, client.address);
   return caller;
 }

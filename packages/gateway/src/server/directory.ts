@@ -17,8 +17,8 @@ import { memo } from '../upstream/memo.ts';
 /** Resolves models by a configuration. `demo`: the built-in model. `book`: the keys of the store. */
 export function createDirectory(state: GatewayState, demo: Transport, book?: KeyBook): Directory {
   const createEndpoint = (configured: ConfiguredProvider): ProviderEndpoint => {
-    const { origin, times, passthrough } = configured;
-    return { provider: unlock(configured), origin, times, passthrough };
+    const { origin, times, network, passthrough } = configured;
+    return { provider: unlock(configured), origin, times, network, passthrough };
   };
   const createCandidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
     const endpoint = configured.isDemo
@@ -52,6 +52,7 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
     },
     ...listClientModels(state, createEndpoint),
     prices: createPriceTable(state),
+    proxies: state.trustedProxies,
     gatekeeper: new Gatekeeper(
       state.keys.map(({ key, caller }) => ({ key: key.reveal(), caller })),
       book,
@@ -103,11 +104,11 @@ const VENDOR_HOSTS: ReadonlySet<string> = new Set(
 
 /** The demo model has no host: only the path of its configured address is used. */
 function createDemoEndpoint(
-  { id, origin, times, passthrough }: ConfiguredProvider,
+  { id, origin, times, network, passthrough }: ConfiguredProvider,
   protocol: ProtocolId,
   transport: Transport,
 ): ProviderEndpoint & Pick<Candidate, 'transport'> {
   // Instructions after the prompt keep their role, because the demo reads the last user text.
   const profile = { mid_system: true };
-  return { provider: { id, protocol, base_url: origin, profile }, origin, times, passthrough, transport };
+  return { provider: { id, protocol, base_url: origin, profile }, origin, times, network, passthrough, transport };
 }

@@ -12,6 +12,7 @@ import { ExchangeRecord, findSession } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import { endBeforeRequest, parseRequest, readBody } from '../exchange/request-body.ts';
 import { type Directory, findEnding, INTERNAL, type Services } from '../exchange/types.ts';
+import type { ClientAddress } from '../http/client-address.ts';
 import { refusal } from '../http/refusal.ts';
 import { ANYBODY, type Caller } from '../keys/caller.ts';
 import { checkModelScope, checkModelScopes } from '../keys/scope.ts';
@@ -53,6 +54,7 @@ export interface Incoming {
   response: ServerResponse;
   connection: ClientConnection;
   headers: HeaderBag;
+  client: ClientAddress;
   route: Route;
   /** The configuration at the start of the request; a reload does not change it. */
   directory: Directory;
@@ -277,10 +279,11 @@ function countResult({ route }: Incoming, result: Result, seconds: number, metri
   }
 }
 
-function buildLogFields({ id, request, route }: Incoming, result: Result, seconds: number): object {
+function buildLogFields({ id, request, route, client }: Incoming, result: Result, seconds: number): object {
   const { status, ending, error, provider, requested, model, upstream, attempts, notes, tried = [], usage, cost } = result;
   return {
     request_id: id,
+    client: client.address,
     method: request.method,
     // Without the query, which may contain a key.
     path: route.path.split('?', 1)[0],

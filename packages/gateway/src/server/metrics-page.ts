@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { CodecError } from '@sluice/core';
 import type { Directory, Services } from '../exchange/types.ts';
-import { readClientAddress } from '../http/client-address.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
 import { refusal } from '../http/refusal.ts';
@@ -15,7 +14,7 @@ import { isLoopback } from '../providers/base-url.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
 import type { Incoming } from './handle.ts';
 
-type MetricsRequest = Pick<Incoming, 'request' | 'headers' | 'route' | 'directory'>;
+type MetricsRequest = Pick<Incoming, 'client' | 'headers' | 'route' | 'directory'>;
 
 /** Decides who may read `/metrics` on the gateway's own address. */
 export class MetricsAccess {
@@ -27,7 +26,7 @@ export class MetricsAccess {
   }
 
   /** Throws the refusal. Client keys still work, until the next minor version. */
-  check({ request, headers, route, directory: { gatekeeper, metricsGatekeeper } }: MetricsRequest): void {
+  check({ client, headers, route, directory: { gatekeeper, metricsGatekeeper } }: MetricsRequest): void {
     if (isForeignPage(headers)) throw FOREIGN;
     if (metricsGatekeeper.isOpen && gatekeeper.isOpen) {
       checkHost(headers['host'], ' without keys; set metrics.key or use 127.0.0.1');
@@ -36,7 +35,7 @@ export class MetricsAccess {
     if (!metricsGatekeeper.isOpen && metricsGatekeeper.admit(headers, route.path).admitted) return;
     const admission = gatekeeper.isOpen ? undefined : gatekeeper.admit(headers, route.path);
     if (!admission?.admitted) throw KEY_REQUIRED;
-    checkAddress(admission.caller, readClientAddress(request));
+    checkAddress(admission.caller, client.address);
     if (!this.#isWarned) this.#log.warn(CLIENT_KEY_WARNING);
     this.#isWarned = true;
   }

@@ -6,6 +6,7 @@ import { ChangeFeed } from '../admin/live.ts';
 import type { AdminContext } from '../admin/routes.ts';
 import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
+import { readFileVariables } from '../config/files.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { Durability, Limits, LogLevel } from '../config/options.ts';
 import { findExposure, type GatewayState, type ResolveOptions, resolveConfig, type StoredKeys } from '../config/resolve.ts';
@@ -15,6 +16,7 @@ import { MemoryGuard, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
 import { REVOKED, type Services } from '../exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../http/clock.ts';
+import { CertificateWatch, readTlsPair, TlsError, type TlsFiles, type TlsPair } from '../http/tls.ts';
 import type { KeyBook } from '../keys/key-book.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
@@ -48,7 +50,7 @@ export async function run({
   const storedKeys = (): StoredKeys => (book && !book.isUsed ? 'none' : 'some');
   const options: ResolveOptions = { env, secrets, listen, storedKeys };
   const live = file === undefined ? undefined : await openLive(file, { ...options, ...watch });
-  const first = live?.config.current ?? resolveConfig(createDefaultSource(), options);
+  const first = live?.config.current ?? resolveEnvironment(options);
   const redact = createRedact(secrets);
   const log = createLog(level ?? first.log.level, redact, undefined, formatLog);
   const demo = new DemoTransport();
@@ -68,17 +70,19 @@ export async function run({
     (reason) => log.error({ reason }, 'configuration rejected; keeping the previous one'),
   );
 
-  const hasKeys = (): boolean => state.keys.length > 0 || (book?.isUsed ?? false);
-  let auditReload = (): void => undefined;
-  const store = await openRecords({ data, env }, first, log).catch((error: unknown) => {
+  const closeLive = (error: unknown): never => {
     live?.config.close();
     throw error;
-  });
+  };
+  const tls = await readTls(first.listen.tls).catch(closeLive);
+  const hasKeys = (): boolean => state.keys.length > 0 || (book?.isUsed ?? false);
+  let auditReload = (): void => undefined;
+  const store = await openRecords({ data, env }, first, log).catch(closeLive);
   const openCheckedKeys = async (): Promise<KeyBook> => {
     book = await openKeys(store, first, { log, isTaken: (name) => state.keys.some(({ caller }) => caller.name === name) });
     // Throws, with the place in the file, for an address that needs keys when there are none.
     if (storedKeys() === 'none' && findExposure(first.listen.host, first.keys, 'none') !== undefined)
-      await (file === undefined ? resolveConfig(createDefaultSource(), options) : readConfig(file, options));
+      await (file === undefined ? resolveEnvironment(options) : readConfig(file, options));
     return book;
   };
   const keys = await openCheckedKeys().catch(async (error: unknown) => {
@@ -103,10 +107,12 @@ export async function run({
     if (endsRequests) services.streams.stopKey(record.id, REVOKED);
   });
   const admin = createAdmin({ store, keys, feed, access, captures, state: () => state, file: file ?? null, redact }, services);
-  const gateway = new Gateway({ ...services, observers: captures }, admin);
+  const gateway = new Gateway({ ...services, observers: captures }, admin, tls);
+  const certificate = first.listen.tls && (await watchCertificate(first.listen.tls, gateway, log, watch.pollMs));
   const metricsListener = first.metricsListen && new MetricsListener(services);
   const close = async (deadlineMs: number): Promise<void> => {
     live?.config.close();
+    certificate?.close();
     feed.close();
     await gateway.close(deadlineMs);
     await captures?.close();
@@ -126,6 +132,7 @@ export async function run({
     setImmediate(() => warmPrices(log));
     const reload = async (): Promise<void> => {
       await live?.config.reload().catch((error: unknown) => log.error({ error: String(error) }, 'reload failed'));
+      await certificate?.reload();
     };
     return {
       url,
@@ -146,6 +153,36 @@ export async function run({
   }
 }
 
+/** The configuration of the environment alone. */
+function resolveEnvironment(options: ResolveOptions): GatewayState {
+  const source = createDefaultSource();
+  const { env, problems } = readFileVariables(options.env, source.files);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return resolveConfig(source, { ...options, env });
+}
+
+/** The certificate of the listener. A problem with it is one of the configuration. */
+async function readTls(files: TlsFiles | undefined): Promise<TlsPair | undefined> {
+  try {
+    return files && (await readTlsPair(files));
+  } catch (error) {
+    if (!(error instanceof TlsError)) throw error;
+    throw new ConfigError([{ message: error.message, path: ['listen', 'tls', error.setting] }]);
+  }
+}
+
+const watchCertificate = (files: TlsFiles, gateway: Gateway, log: Logger, pollMs?: number): Promise<CertificateWatch> =>
+  CertificateWatch.start({
+    files,
+    clock: REAL_CLOCK,
+    pollMs,
+    onPair: (pair) => {
+      gateway.replaceCertificate(pair);
+      log.info({ expires: new Date(pair.expires).toISOString() }, 'TLS certificate reloaded');
+    },
+    onRefused: (reason) => log.error({ reason }, 'TLS certificate rejected; keeping the previous one'),
+  });
+
 /** Creates the admin API. */
 const createAdmin = (
   context: Pick<AdminContext, 'store' | 'keys' | 'feed' | 'access' | 'captures' | 'state' | 'file' | 'redact'>,
@@ -164,7 +201,8 @@ export interface RunOptions {
   config?: string;
   folder: string;
   env: Readonly<Record<string, string | undefined>>;
-  listen: { host?: string; port?: number };
+  /** `tls: 'off'`: plain HTTP, whatever the configuration says. */
+  listen: { host?: string; port?: number; tls?: 'off' };
   /** The log level; overrides the configuration. */
   log?: LogLevel;
   /** The data folder, `memory`, or `default` for the folder of the user; by default as the configuration says, else memory. */

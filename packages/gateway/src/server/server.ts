@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { CodecError } from '@sluice/core';
 import { encodeError, findRoute } from '@sluice/core/engine';
@@ -9,8 +10,10 @@ import { type AdminApi, type AdminRequest, isAdminPath } from '../admin/api.ts';
 import { Problem } from '../admin/problem.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
 import { type Services, STOPPED } from '../exchange/types.ts';
+import { type ClientAddress, readClientAddress } from '../http/client-address.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
 import { refusal } from '../http/refusal.ts';
+import { type TlsPair, TlsServer } from '../http/tls.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
@@ -21,19 +24,20 @@ import { MetricsAccess, sendMetrics } from './metrics-page.ts';
 /** The gateway's HTTP server. */
 export class Gateway {
   readonly #services: Services;
-  readonly #server: Server;
+  readonly #server: Server | HttpsServer;
+  readonly #tls: TlsServer | undefined;
   readonly #metricsAccess: MetricsAccess;
   readonly #admin: AdminApi | undefined;
   #isDraining = false;
   #acceptFailedAt = Number.NEGATIVE_INFINITY;
 
-  /** `admin` serves `/admin`; without it, there is none. */
-  constructor(services: Services, admin?: AdminApi) {
+  /** `admin` serves `/admin`; without it, there is none. With `tls`, the gateway serves HTTPS. */
+  constructor(services: Services, admin?: AdminApi, tls?: TlsPair) {
     const { limits } = services;
     this.#services = services;
     this.#metricsAccess = new MetricsAccess(services.log);
     this.#admin = admin;
-    this.#server = createServer({
+    const options = {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersReadMs,
       requestTimeout: limits.requestReadMs,
@@ -45,7 +49,9 @@ export class Gateway {
       keepAlive: true,
       keepAliveInitialDelay: PEER_SILENCE_MS,
       noDelay: true,
-    });
+    };
+    this.#tls = tls && new TlsServer(options, tls, { handshakeMs: limits.headersReadMs, onFailed: this.#onHandshakeFailed });
+    this.#server = this.#tls?.server ?? createServer(options);
     // One header more than allowed is read, so that too many can be rejected: the parser silently drops the rest.
     this.#server.maxHeadersCount = limits.headers + 1;
     // A client that has closed its sending side may still read.
@@ -53,7 +59,8 @@ export class Gateway {
     this.#server.on('request', this.#onRequest);
     this.#server.on('checkContinue', this.#onRequest);
     this.#server.on('clientError', this.#onUnreadable);
-    this.#server.on('connection', (socket) => socket.on('end', () => this.#halfClose(socket)));
+    const accepted = this.#tls ? 'secureConnection' : 'connection';
+    this.#server.on(accepted, (socket: Socket) => socket.on('end', () => this.#halfClose(socket)));
     this.#server.maxConnections = services.maxConnections;
     this.#server.on('drop', () => services.metrics.droppedConnections.inc());
   }
@@ -63,12 +70,18 @@ export class Gateway {
     return listen(this.#server, { host, port, onAcceptError: this.#onAcceptFailed });
   }
 
+  /** Uses another certificate for new connections. Only for a gateway that was created with one. */
+  replaceCertificate(pair: TlsPair): void {
+    this.#tls?.use(pair);
+  }
+
   /** Stops accepting requests and waits for running ones. After the deadline their clients receive an error. */
   async close(deadlineMs: number): Promise<void> {
     const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = stopListening(this.#server);
+    this.#tls?.closeHandshakes();
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
     const deadline = clock.setTimer(() => streams.stop(STOPPED), deadlineMs);
     const end = clock.setTimer(() => this.#server.closeAllConnections(), deadlineMs + LAST_READ_MS);
@@ -95,6 +108,11 @@ export class Gateway {
     this.#server.closeIdleConnections();
   };
 
+  /** Usually plain HTTP, or a client that does not trust the certificate. */
+  readonly #onHandshakeFailed = (error: Error): void => {
+    this.#services.log.debug({ error: String(readCode(error)) }, 'TLS handshake failed');
+  };
+
   readonly #onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const id = randomUUID();
     try {
@@ -106,14 +124,16 @@ export class Gateway {
 
   #route(id: string, request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.setHeader('connection', 'close');
-    const headers = joinHeaders(request.headers);
+    const directory = this.#services.directory();
+    const client = readClientAddress(request, directory.proxies);
+    const headers = readClientHeaders(request, client);
     if (this.#admin && isAdminPath(request.url ?? '')) {
-      this.#sendAdmin(this.#admin, { id, request, response, headers });
+      this.#sendAdmin(this.#admin, { id, request, response, headers, client });
       return;
     }
     const route = findRoute(request.url ?? '/', headers);
     const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
-    const incoming = { id, request, response, connection, headers, route, directory: this.#services.directory() };
+    const incoming = { id, request, response, connection, headers, client, route, directory };
     const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
     void (page ? this.#sendPage(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
       this.#crash(cause, id, response),
@@ -172,6 +192,12 @@ export class Gateway {
     this.#services.log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
     response.destroy();
   }
+}
+
+/** The headers, with the host that the client used if a trusted proxy says so: checks of the host are about the client. */
+function readClientHeaders({ headers: given }: IncomingMessage, { host }: ClientAddress): Record<string, string> {
+  const headers = joinHeaders(given);
+  return host === undefined ? headers : { ...headers, host };
 }
 
 /** When TCP keep-alive begins to probe a silent peer; libuv then probes ten times, one second apart. */

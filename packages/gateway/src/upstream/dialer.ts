@@ -3,8 +3,10 @@
 import type { Socket } from 'node:net';
 import * as zlib from 'node:zlib';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { DIRECT, type Network, type OutboundProxy } from '../config/network.ts';
 import { FairReader, ReadQueue } from './fair-reader.ts';
 import { memo } from './memo.ts';
+import { openTunnel } from './tunnel.ts';
 
 /**
  * Calls upstreams over HTTP/1.1: keep-alive, no redirects, only the operator's proxy, and no address that a client
@@ -12,7 +14,7 @@ import { memo } from './memo.ts';
  */
 export class Dialer implements Transport {
   readonly #options: DialerOptions;
-  /** One per address and connect timeout, because providers may have their own. */
+  /** One per address, connect timeout and network, because providers may have their own. */
   readonly #pools = new Map<string, Pool>();
   readonly #queue = new ReadQueue();
   readonly #readAddress = memo(ADDRESS_LIMITS, parseAddress);
@@ -54,13 +56,13 @@ export class Dialer implements Transport {
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
   }
 
-  #pool({ origin, connectMs }: Call, connections: 'kept' | 'new'): Pool {
-    const key = `${connections} ${connectMs} ${origin}`;
+  #pool({ origin, connectMs, network = DIRECT }: Call, connections: 'kept' | 'new'): Pool {
+    const key = `${connections} ${connectMs} ${origin} ${network.id}`;
     const known = this.#pools.get(key);
     if (known) return known;
     const { upstreamKeepAliveMs } = this.#options;
     const pool = new Pool(origin, {
-      connect: createConnector(connectMs, this.#staleErrors),
+      connect: createConnector(connectMs, network, this.#staleErrors),
       // Shorter than load balancers keep connections, so that a request is rarely sent on a closing one.
       keepAliveTimeout: upstreamKeepAliveMs,
       keepAliveMaxTimeout: upstreamKeepAliveMs,
@@ -89,6 +91,8 @@ export interface Call {
   headers: Record<string, string>;
   body?: Uint8Array | string | undefined;
   connectMs: number;
+  /** How the origin is reached; directly by default. */
+  network?: Network;
   /**
    * What to do when a kept connection turns out to be closed before a byte of the response: send the request `once`
    * more on a new one, or fail. The upstream may have processed it already, so `once` is for requests that do no harm
@@ -295,10 +299,15 @@ export function putDispositionFirst(headers: Readonly<Record<string, string>>): 
  * closed without a byte of this one. Servers close idle connections at any time, so such a request was most likely
  * never read.
  */
-function createConnector(timeout: number, staleErrors: WeakSet<Error>): buildConnector.connector {
+function createConnector(timeout: number, { proxy, ca }: Network, staleErrors: WeakSet<Error>): buildConnector.connector {
   // Undici passes on socket options that its type does not list.
-  const options: buildConnector.BuildOptions & { highWaterMark: number } = { timeout, highWaterMark: READ_BYTES };
-  const connect = buildConnector(options);
+  const options: buildConnector.BuildOptions & { highWaterMark: number } = {
+    timeout,
+    highWaterMark: READ_BYTES,
+    ...(ca !== undefined && { ca }),
+  };
+  const connectDirectly = buildConnector(options);
+  const connect = proxy ? createTunnelConnector(proxy, timeout, connectDirectly) : connectDirectly;
   return (options, callback) =>
     connect(options, (...result) => {
       const [, socket] = result;
@@ -308,6 +317,22 @@ function createConnector(timeout: number, staleErrors: WeakSet<Error>): buildCon
       }
       callback(...result);
     });
+}
+
+/** Connects through a proxy. Plain HTTP goes through a tunnel, too: otherwise the proxy would read the key and choose the server. */
+function createTunnelConnector(
+  proxy: OutboundProxy,
+  timeout: number,
+  connect: buildConnector.connector,
+): buildConnector.connector {
+  return (options, callback) => {
+    const port = options.port || (options.protocol === 'https:' ? '443' : '80');
+    openTunnel(proxy, { hostname: options.hostname, port }, timeout, (error, socket) => {
+      if (error || !socket) callback(error ?? new Error('no tunnel'), null);
+      else if (options.protocol === 'https:') connect({ ...options, httpSocket: socket }, callback);
+      else callback(null, socket);
+    });
+  };
 }
 
 /**

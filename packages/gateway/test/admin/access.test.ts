@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AccessLevel, type AccessRequest, AdminAccess } from '../../src/admin/access.ts';
 import { ROUTES } from '../../src/admin/routes.ts';
 import { Secret } from '../../src/config/secrets.ts';
+import type { ClientAddress } from '../../src/http/client-address.ts';
 import { ADMIN_KEY, CLIENT_KEY, send, startAdmin, type TestGateway, withKey } from './start.ts';
 
 /** Every route is decided here: a new one without a line fails. */
@@ -200,7 +201,8 @@ describe('the client API', () => {
 });
 
 describe('AdminAccess', () => {
-  const REQUEST: AccessRequest = { method: 'GET', headers: { host: '127.0.0.1' }, remote: '127.0.0.1', local: '127.0.0.1' };
+  const CLIENT: ClientAddress = { address: '127.0.0.1', isProxied: false, scheme: 'http', host: undefined };
+  const REQUEST: AccessRequest = { method: 'GET', headers: { host: '127.0.0.1' }, client: CLIENT, local: '127.0.0.1' };
   const MINUTE = 60_000;
 
   function create(key: string | undefined = ADMIN_KEY) {
@@ -223,6 +225,21 @@ describe('AdminAccess', () => {
       /^sluice_console=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; Max-Age=43200$/,
     );
     expect(() => access.login({ token }, REQUEST)).toThrow('was used before');
+  });
+
+  test('the cookie of an HTTPS page is not sent over plain HTTP', () => {
+    const { access } = create();
+    const request: AccessRequest = { ...REQUEST, client: { ...CLIENT, scheme: 'https' } };
+    expect(access.login({ token: access.issueToken() }, request).cookie).toMatch(/; Secure$/);
+    expect(access.logout(request)).toMatch(/; Secure$/);
+  });
+
+  test('a request through a trusted proxy is never local, whatever address it names', () => {
+    const access = new AdminAccess({ policy: () => ({ adminKey: undefined, hasClientKeys: false }) });
+    expect(access.admit(REQUEST, 'read').kind).toBe('local');
+    expect(() => access.admit({ ...REQUEST, client: { ...CLIENT, isProxied: true } }, 'read')).toThrow(
+      'only programs on this machine',
+    );
   });
 
   test('a token expires', () => {
@@ -282,7 +299,7 @@ describe('AdminAccess', () => {
     const { access, world } = create();
     const wrong = { ...REQUEST, headers: withKey('x') };
     const right = { ...REQUEST, headers: withKey(ADMIN_KEY) };
-    const elsewhere = { ...right, remote: '127.0.0.2' };
+    const elsewhere = { ...right, client: { ...CLIENT, address: '127.0.0.2' } };
     for (let i = 0; i < 10; i++) expect(() => access.admit(wrong, 'read')).toThrow('is not the admin key');
     expect(() => access.admit(wrong, 'read')).toThrow('too many wrong keys; retry in 6 s');
     expect(() => access.admit(right, 'read')).toThrow('too many wrong keys');

@@ -6,6 +6,7 @@ import { AdminAccess } from '../../src/admin/access.ts';
 import { AdminApi } from '../../src/admin/api.ts';
 import { ChangeFeed } from '../../src/admin/live.ts';
 import type { AdminContext } from '../../src/admin/routes.ts';
+import { readClientAddress, TrustedProxies } from '../../src/http/client-address.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { KeyBook } from '../../src/keys/key-book.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
@@ -50,7 +51,8 @@ beforeAll(async () => {
     stallMs: 60_000,
   });
   const server = createServer((request, response) => {
-    api.handle({ id: 'r', request, response, headers: joinHeaders(request.headers) }).catch(() => response.destroy());
+    const client = readClientAddress(request, new TrustedProxies([]));
+    api.handle({ id: 'r', request, response, headers: joinHeaders(request.headers), client }).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

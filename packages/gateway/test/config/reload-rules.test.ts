@@ -53,10 +53,10 @@ const NO_PROVIDER = 'providers: the reload would remove the last provider';
 
 /** Opens a file, replaces it and reloads; the reason of a rejection, or undefined. */
 async function replace(before: string, after: string, options: Partial<WatchOptions> = {}): Promise<string | undefined> {
-  await writeFile(file, before);
+  await writeFile(file, before, { mode: 0o600 });
   const config = await open(options);
   const state = config.current;
-  await writeFile(file, after);
+  await writeFile(file, after, { mode: 0o600 });
   await config.reload();
   expect(config.current === state).toBe(refusals.length === 1);
   return refusals[0];
@@ -143,7 +143,7 @@ describe('removing the keys or the providers', () => {
   });
 
   test('reset: true has no effect at start but a warning', async () => {
-    await writeFile(file, RESET + KEYS + PROVIDER);
+    await writeFile(file, RESET + KEYS + PROVIDER, { mode: 0o600 });
     const { current } = await open();
     expect(current.keys).toHaveLength(1);
     expect(current.warnings.map(({ message }) => message)).toEqual([expect.stringContaining('"reset: true"')]);
@@ -170,7 +170,7 @@ describe('a file without settings', () => {
   );
 
   test.each(EMPTY)('%j is rejected at start', async (text) => {
-    await writeFile(file, text);
+    await writeFile(file, text, { mode: 0o600 });
     await expect(open()).rejects.toThrow('has no settings');
   });
 });
@@ -200,10 +200,10 @@ describe('exposure is checked against the bound address', () => {
     ['::1', true],
     ['::ffff:127.0.0.1', true],
   ])('the listener reports %s: keys may be removed with reset: true: %s', async (address, isAccepted) => {
-    await writeFile(file, KEYS + PROVIDER);
+    await writeFile(file, KEYS + PROVIDER, { mode: 0o600 });
     const config = await open();
     config.setBoundAddress(address);
-    await writeFile(file, RESET + PROVIDER);
+    await writeFile(file, RESET + PROVIDER, { mode: 0o600 });
     await config.reload();
     expect(reloads).toHaveLength(isAccepted ? 1 : 0);
   });
@@ -215,16 +215,16 @@ describe('a truncated file', () => {
   second:\n    protocol: openai-chat\n    base_url: http://127.0.0.1:9/v1\nmodels:\n  fast: first/a\n  slow: second/b\n`;
 
   test('at any byte never loses the keys or the providers, and is rejected in the middle of a line', async () => {
-    await writeFile(file, WHOLE);
+    await writeFile(file, WHOLE, { mode: 0o600 });
     const config = await open({ stableMs: 0 });
     for (let length = 0; length < WHOLE.length; length++) {
-      await writeFile(file, WHOLE.slice(0, length));
+      await writeFile(file, WHOLE.slice(0, length), { mode: 0o600 });
       await config.reload();
       expect(config.current.keys, `${length}`).toHaveLength(1);
       expect(config.current.providers.has('first'), `${length}`).toBe(true);
       if (reloads.length > 0) expect(WHOLE[length - 1], `${length}`).toBe('\n');
       reloads.length = 0;
-      await writeFile(file, WHOLE);
+      await writeFile(file, WHOLE, { mode: 0o600 });
       await config.reload();
       reloads.length = 0;
     }

@@ -39,7 +39,7 @@ afterAll(async () => {
 const WATCH = { stableMs: 5, quietMs: 5 };
 
 const write = (config: object | string): void =>
-  writeFileSync(join(folder, 'sluice.json'), typeof config === 'string' ? config : JSON.stringify(config));
+  writeFileSync(join(folder, 'sluice.json'), typeof config === 'string' ? config : JSON.stringify(config), { mode: 0o600 });
 
 const at = (upstream: Faultd, more: object = {}): object => ({ listen: { port: 0 }, providers: providersAt(upstream), ...more });
 
@@ -266,7 +266,7 @@ describe('responses while the file changes', () => {
     let seen = 0;
     let isOver = false;
     const file = join(folder, 'sluice.yaml');
-    writeFileSync(file, version(0));
+    writeFileSync(file, version(0), { mode: 0o600 });
     const changing = await run({ config: file, folder, env: { OPENAI_API_KEY: 'unused' }, listen: {}, watch: WATCH });
 
     const keepWriting = async (): Promise<void> => {

@@ -48,7 +48,7 @@ async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Opti
   if (found === 'gateway') return { url, key: clientKey ?? 'any', close: async () => undefined };
   if (givenUrl !== undefined) throw new UsageError(MISSING_GATEWAY[found](url));
   // Silent, because the client uses the terminal.
-  const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0 }, log: 'silent' }, io);
+  const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0, tls: 'off' }, log: 'silent' }, io);
   const { dim } = chooseColors(io.stderr, io.env);
   await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}`)}\n`);
   return { url: running.url, key: clientKey ?? running.state.keys[0]?.key.reveal() ?? 'any', close: () => running.close(0) };
@@ -67,7 +67,10 @@ async function buildInheritedEnv(options: Options, { env }: CliIo): Promise<CliI
     'SLUICE_KEYS',
     'SLUICE_KEY',
     'SLUICE_ADMIN_KEY',
+    'SLUICE_KEYS_FILE',
+    'SLUICE_ADMIN_KEY_FILE',
     ...KEY_VARIABLES,
+    ...[...KEY_VARIABLES].map((name) => `${name}_FILE`),
     ...(await listConfigVariables(options.config, env)),
   ]);
   return Object.fromEntries(Object.entries(env).filter(([name]) => passed.has(name) || !removed.has(name.toUpperCase())));
