@@ -1,19 +1,23 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { parseReply, type Reply } from './http.ts';
 
 /** A client on a raw socket: it can break off anywhere, send anything, and read as slowly as it likes. */
 export class RawClient {
   readonly socket: Socket;
+  /** The TCP connection below TLS; without TLS the same as `socket`. */
+  readonly #connection: Socket;
   readonly #chunks: Buffer[] = [];
   #isClosed = false;
   /** The peer has closed its side. */
   #hasEnded = false;
   #wake: () => void = () => undefined;
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, connection: Socket) {
     this.socket = socket;
+    this.#connection = connection;
     socket.on('data', (chunk: Buffer) => {
       this.#chunks.push(chunk);
       this.#wake();
@@ -30,10 +34,14 @@ export class RawClient {
   }
 
   static async open(url: string): Promise<RawClient> {
-    const { hostname, port } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true, noDelay: true });
-    const client = new RawClient(socket);
-    await once(socket, 'connect');
+    const { hostname, port, protocol } = new URL(url);
+    const connection = connect({ host: hostname, port: Number(port), allowHalfOpen: true, noDelay: true });
+    await once(connection, 'connect');
+    if (protocol === 'http:') return new RawClient(connection, connection);
+    // Whether the certificate is valid is a matter of other tests.
+    const socket = connectTls({ socket: connection, rejectUnauthorized: false });
+    const client = new RawClient(socket, connection);
+    await once(socket, 'secureConnect');
     return client;
   }
 
@@ -50,6 +58,12 @@ export class RawClient {
     return this;
   }
 
+  /** Reads nothing from now on, also not below TLS. */
+  pause(): void {
+    this.socket.pause();
+    this.#connection.pause();
+  }
+
   /** Nothing more to send; still reading. */
   halfClose(): this {
     this.socket.end();
@@ -62,7 +76,7 @@ export class RawClient {
   }
 
   reset(): void {
-    this.socket.resetAndDestroy();
+    this.#connection.resetAndDestroy();
   }
 
   /** The answer, when it is whole or when the connection ends. */

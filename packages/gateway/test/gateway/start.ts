@@ -4,6 +4,7 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
 import type { Services } from '../../src/exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../../src/http/clock.ts';
+import { readTlsPair, type TlsFiles } from '../../src/http/tls.ts';
 import type { KeyBook } from '../../src/keys/key-book.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createRedact } from '../../src/observe/redact.ts';
@@ -12,6 +13,7 @@ import { createServices } from '../../src/server/run.ts';
 import { Gateway } from '../../src/server/server.ts';
 import { Breakers } from '../../src/upstream/breaker.ts';
 import { DemoTransport } from '../../src/upstream/demo.ts';
+import { TestAuthority } from './certificates.ts';
 import { questionOf } from './dialects.ts';
 import type { Reply } from './http.ts';
 import { RawClient, requestText } from './raw-client.ts';
@@ -30,6 +32,19 @@ export interface StartOptions {
   book?: KeyBook;
   /** Parts that are not as usual. */
   services?: (services: Services) => Services;
+  /** A certificate of this process with `https`; by default as SLUICE_TEST_SCHEME says, so that any test can be run over TLS. */
+  scheme?: 'http' | 'https';
+}
+
+let shared: TlsFiles | undefined;
+
+/** One certificate for all gateways of a test file. */
+function issueShared(): TlsFiles {
+  if (shared) return shared;
+  const authority = new TestAuthority();
+  process.once('exit', () => authority.remove());
+  shared = authority.issue('gateway', '127.0.0.1', 'localhost');
+  return shared;
 }
 
 export interface Started {
@@ -57,7 +72,9 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   const log = createLog('debug', redact, (line) => void lines.push(line));
   const made = createServices({ limits: state.limits, log, redact, directory: () => directory, clock });
   const services = change(hasBreakers ? made : { ...made, breakers: new NoBreakers(() => 0) });
-  const gateway = new Gateway(services);
+  const { scheme = process.env['SLUICE_TEST_SCHEME'] ?? 'http' } = options;
+  const tls = scheme === 'https' ? await readTlsPair(issueShared()) : undefined;
+  const gateway = new Gateway(services, undefined, tls);
   const url = await gateway.listen(state.listen);
   const parsed = (): LogLine[] => lines.map((line) => JSON.parse(line));
   return {
