@@ -32,6 +32,8 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   checkExposure(keys, world, resolveOptions);
   checkOwnKeys({ keys, adminKey, metricsKey }, world, bound);
   if (resolveOptions.isWorldReadable) checkFileMode(world, bound);
+  if (adminKey && isUnencrypted(listen, options.trusted_proxies, bound))
+    world.warnings.push(source.problem(['admin'], UNENCRYPTED));
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
@@ -153,6 +155,13 @@ function checkFileMode({ source, listen, problems, warnings }: ResolveContext, b
 
 const WORLD_READABLE =
   'is a secret in a file that every user of this machine can read; run chmod 600 on the file, or use env:NAME or file:/path';
+
+/** Whether keys and sessions cross the network in plain text, as far as the configuration shows. */
+const isUnencrypted = ({ host, tls }: GatewayState['listen'], proxies: readonly string[], bound: string | undefined): boolean =>
+  isExposed(host, bound) && tls === undefined && proxies.length === 0;
+
+const UNENCRYPTED =
+  'the admin key and sessions of the console cross the network unencrypted; set listen.tls, or trusted_proxies for a TLS proxy in front';
 
 /** Whether other machines can reach the address of the file or the one that is bound. */
 const isExposed = (host: string, bound: string | undefined): boolean =>

@@ -15,6 +15,8 @@ export interface RecordKeeping {
   /** A client received something before it was recorded. */
   onLate(reason: string): void;
   readonly clock: Clock;
+  /** Removes the secrets of the gateway from what clients and upstreams wrote. */
+  readonly redact?: (text: string) => string;
 }
 
 /** Records one exchange. Without `keeping`, nothing is recorded. */
@@ -56,6 +58,7 @@ export class ExchangeRecord {
     if (!this.#keeping || this.#state !== 'new') return;
     this.#state = 'open';
     this.#isStream = facts.is_stream === true;
+    if (this.#keeping.redact) redactFacts(facts, this.#keeping.redact);
     this.#await(this.#keeping.ledger.openExchange({ ...facts, id: this.#admission.id, ts: this.#admission.ts }));
   }
 
@@ -73,7 +76,7 @@ export class ExchangeRecord {
           ts: this.#admission.ts + attempt.startedAt - this.#startedAt,
           provider: target.provider,
           upstream_protocol: target.protocol,
-          model: target.model ?? null,
+          model: this.#redact(target.model),
         }),
       );
     return attempt;
@@ -103,7 +106,8 @@ export class ExchangeRecord {
       Object.assign(settlement, {
         exchange_id: this.#admission.id,
         number: this.#attempts,
-        upstream_request_id: attempt.upstreamRequestId ?? null,
+        upstream_request_id: this.#redact(attempt.upstreamRequestId),
+        model_answered: this.#redact(attempt.modelAnswered),
       }),
     );
     return true;
@@ -131,12 +135,22 @@ export class ExchangeRecord {
       Object.assign(settlement, {
         id: this.#admission.id,
         ts: this.#admission.ts + time.to - time.from,
+        model_answered: this.#redact(attempt?.modelAnswered),
         queue_ms: end.queue_ms ?? null,
-        notes: end.notes,
+        notes: this.#redactNotes(end.notes),
         rules: attempt?.rules ?? [],
       }),
     );
     return this.#waitFor(settled);
+  }
+
+  #redact(text: string | undefined): string | null {
+    return text === undefined ? null : (this.#keeping?.redact?.(text) ?? text);
+  }
+
+  #redactNotes(notes: readonly Note[]): readonly Note[] {
+    const redact = this.#keeping?.redact;
+    return redact && notes.length > 0 ? notes.map((note) => ({ ...note, message: redact(note.message) })) : notes;
   }
 
   get #now(): () => number {
@@ -168,6 +182,14 @@ export class ExchangeRecord {
     }
     return findWaits(keeping).add(write);
   }
+}
+
+/** What clients write into their requests may have their key, or one that an upstream told them. 0.2 us a text. */
+function redactFacts(facts: Omit<ExchangeOpening, 'id' | 'ts'>, redact: (text: string) => string): void {
+  if (facts.user_agent) facts.user_agent = redact(facts.user_agent);
+  if (facts.session_id) facts.session_id = redact(facts.session_id);
+  if (facts.model_requested) facts.model_requested = redact(facts.model_requested);
+  if (facts.tags && facts.tags.length > 0) facts.tags = facts.tags.map(redact);
 }
 
 /** A response that waits for a write. */
@@ -406,7 +428,6 @@ function buildSettlement(
     provenance,
     cost_micros: micros,
     price_version: version,
-    model_answered: attempt?.modelAnswered ?? null,
     connect_ms: subtract(attempt?.connectedAt, from),
     first_byte_ms: subtract(attempt?.firstByteAt, from),
     first_token_ms: subtract(attempt?.firstTokenAt, from),

@@ -142,7 +142,8 @@ async function respond(incoming: Incoming, record: ExchangeRecord, services: Ser
   }
 }
 
-const METHODS = {
+/** The methods of each interface. */
+export const METHODS = {
   CHAT: ['POST'],
   COUNT_TOKENS: ['POST'],
   EMBEDDINGS: ['POST'],

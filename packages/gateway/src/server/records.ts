@@ -111,13 +111,14 @@ const DEFAULT = 'default';
 export function createKeeping(
   store: Pick<Store, 'status'>,
   ledger: Ledger,
-  { durability, clock, log, metrics }: KeepingOptions,
+  { durability, clock, log, metrics, redact }: KeepingOptions,
 ): RecordKeeping {
   let isLogged = false;
   return {
     ledger,
     durability,
     clock,
+    ...(redact && { redact }),
     isFailing: () => store.status().last_error !== null,
     onLate: (reason) => {
       metrics.lateRecords.inc();
@@ -135,6 +136,8 @@ interface KeepingOptions {
   clock: Clock;
   log: Logger;
   metrics: Metrics;
+  /** Removes the secrets of the gateway. */
+  redact?: ((text: string) => string) | undefined;
 }
 
 const LOG_EVERY_MS = 60_000;

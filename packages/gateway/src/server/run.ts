@@ -98,7 +98,16 @@ export async function run({
     clock: REAL_CLOCK,
     read: async (id) => (await store.get(id))?.exchange ?? null,
   });
-  const services = createServices({ limits: first.limits, log, redact, directory: () => directory, store, feed, durability });
+  const services = createServices({
+    limits: first.limits,
+    log,
+    redact,
+    directory: () => directory,
+    store,
+    feed,
+    durability,
+    secrets,
+  });
   captures = await openCaptures(first, { store, secrets, services });
   services.metrics.watchProcess();
   const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: hasKeys() }) });
@@ -273,7 +282,7 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
 
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
-  const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK } = options;
+  const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK, secrets } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
@@ -296,7 +305,15 @@ export function createServices(options: ServiceOptions): Services {
     budget: new RetryBudget(limits.retryShare, now),
     refusals: new LearnedRefusals(),
     metrics,
-    keeping: store && createKeeping(store, feed?.watch(store) ?? store, { durability, clock, log, metrics }),
+    keeping:
+      store &&
+      createKeeping(store, feed?.watch(store) ?? store, {
+        durability,
+        clock,
+        log,
+        metrics,
+        redact: secrets && ((text) => secrets.redactKnown(text)),
+      }),
     observers: undefined,
     modelLists: new ModelLists({
       dialer,
@@ -315,4 +332,6 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   /** Is told of every exchange that is recorded. */
   feed?: ChangeFeed;
   durability?: Durability;
+  /** Removed from what is recorded. */
+  secrets?: SecretRegistry;
 }

@@ -226,7 +226,7 @@ interface PageContext {
 }
 
 /** Pages of the gateway itself. */
-const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
+export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
   // Claude Code checks that the server is up.
   ['/', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'sluice\n', id) }],
   ['/health/live', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'live\n', id) }],
