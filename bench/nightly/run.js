@@ -14,6 +14,7 @@ const PROOFS = [
   { name: 'properties', script: './properties.js' },
   { name: 'captures', script: './captures.js' },
   { name: 'key-timing', script: './key-timing.js' },
+  { name: 'unauthenticated', script: './unauthenticated.js' },
   { name: 'kills', script: './kills.js' },
   { name: 'gateway-kills', script: './gateway-kills.js' },
   { name: 'soak', script: './soak.js' },

@@ -112,7 +112,6 @@ async function drive(what: string, text: string): Promise<Reply> {
 const everything = [
   ...Object.values(SECRETS).flatMap((secret) => [secret, ...listForms(secret)]),
   `http://user:${SECRETS.provider}@${HOST}/?key=${SECRETS.provider}`,
-  'at Object.<anonymous> (/srv/upstream/app.js:1:2)',
 ].join(' ');
 
 const echo = { 'x-request-id': everything, 'openai-processing-ms': everything };
