@@ -125,6 +125,12 @@ describe('sluice config check', () => {
     }
   });
 
+  test('a certificate that cannot be read is an error', async () => {
+    const { code, stdout } = await check('listen: { tls: { cert: /nowhere/cert.pem, key: /nowhere/key.pem } }\n');
+    expect(code).toBe(1);
+    expect(stdout).toContain('listen.tls.cert: /nowhere/cert.pem cannot be read (ENOENT)');
+  });
+
   test.each([
     [['config'], 'name an action: config check'],
     [['config', 'chek'], 'unknown action "chek"; did you mean "check"?'],

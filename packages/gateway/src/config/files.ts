@@ -1,8 +1,9 @@
 /** Files that settings refer to: secrets and certificates. They are read whole, with a limit, and watched for changes. */
 
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { systemCode } from '@sluice/lab/text';
+import { ABSENT, formatStamp, readStamp } from '../http/file-stamp.ts';
 import { KEY_VARIABLES } from '../providers/lookup.ts';
 import type { Problem } from './document.ts';
 import { type Env, readEnv } from './secrets.ts';
@@ -31,7 +32,7 @@ export class SettingFiles {
       return text === undefined ? { fault: `${absolute} must be a file of at most ${maxBytes / 1024} KiB` } : { text };
     } catch (error) {
       this.#stamps.set(absolute, ABSENT);
-      return { fault: `${absolute} cannot be read (${readCode(error)})` };
+      return { fault: `${absolute} cannot be read (${systemCode(error) ?? 'unknown error'})` };
     }
   }
 
@@ -62,19 +63,6 @@ export type FileText = { readonly text: string } | { readonly fault: string };
 /** Keys and tokens have some hundred bytes. */
 const MAX_SECRET_BYTES = 64 * 1024;
 
-const ABSENT = 'absent';
-
-/** Identity, size and time of a file. Follows links, because Kubernetes replaces the link. */
-export async function readStamp(file: string): Promise<string> {
-  try {
-    return formatStamp(await stat(file));
-  } catch {
-    return ABSENT;
-  }
-}
-
-const formatStamp = ({ ino, size, mtimeMs }: Stats): string => `${ino} ${size} ${mtimeMs}`;
-
 /** Without text when it is too large or not a file. Stamp and content are of the same file, even if its name is replaced. */
 function readWhole(path: string, maxBytes: number): { text: string | undefined; stamp: string } {
   // Without O_NONBLOCK, opening a named pipe would wait for its writer.
@@ -89,8 +77,6 @@ function readWhole(path: string, maxBytes: number): { text: string | undefined; 
     closeSync(file);
   }
 }
-
-const readCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown error');
 
 /** Variables that may name a file instead: `OPENAI_API_KEY_FILE`, as images of Docker have it. */
 const FILE_VARIABLES: readonly string[] = [...KEY_VARIABLES, 'SLUICE_KEYS', 'SLUICE_ADMIN_KEY'];

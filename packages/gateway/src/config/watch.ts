@@ -2,8 +2,9 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
+import { readStamp } from '../http/file-stamp.ts';
 import { ConfigError, type Problem } from './document.ts';
-import { readFileVariables, readStamp, SettingFiles } from './files.ts';
+import { readFileVariables, SettingFiles } from './files.ts';
 import { loadConfig, type Source } from './load.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
@@ -183,9 +184,9 @@ const STABLE_MS = 200;
 /** A longer write is left to the next poll: 25 reads take 5 seconds. */
 const MAX_READS = 25;
 
-/** Reads a configuration file once. Rejects with a `ConfigError` or the system error. */
-export async function readConfig(file: string, options: ResolveOptions): Promise<GatewayState> {
-  const text = await readFile(file, 'utf8');
+/** Reads a configuration file once, or uses the text that was read. Rejects with a `ConfigError` or the system error. */
+export async function readConfig(file: string, options: ResolveOptions, given?: string): Promise<GatewayState> {
+  const text = given ?? (await readFile(file, 'utf8'));
   return buildLoaded({ ...(await describeFile(file)), text }, options).state;
 }
 
@@ -205,9 +206,15 @@ interface FileContent {
 }
 
 async function describeFile(file: string): Promise<Omit<FileContent, 'text'>> {
-  const { mode } = await stat(file);
-  // Windows has no such bits.
-  return { file, files: new SettingFiles(dirname(file)), isWorldReadable: process.platform !== 'win32' && (mode & 0o004) !== 0 };
+  // Windows has no such bits; a file that is gone by now cannot be read by others.
+  const mode =
+    process.platform === 'win32'
+      ? 0
+      : await stat(file).then(
+          ({ mode }) => mode,
+          () => 0,
+        );
+  return { file, files: new SettingFiles(dirname(file)), isWorldReadable: (mode & 0o004) !== 0 };
 }
 
 function buildLoaded({ file, text, files, isWorldReadable }: FileContent, options: ResolveOptions): Loaded {

@@ -74,7 +74,7 @@ export function readClientAddress({ socket, headers }: AddressedRequest, proxies
 }
 
 /** The address of a client that cannot be known. */
-export const UNKNOWN = 'unknown';
+const UNKNOWN = 'unknown';
 
 /** More proxies in a row are a mistake or an attack. */
 const MAX_HOPS = 32;

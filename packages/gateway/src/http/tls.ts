@@ -5,7 +5,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import { createSecureContext, type TLSSocket } from 'node:tls';
+import { systemCode } from '@sluice/lab/text';
 import type { Clock, Timer } from './clock.ts';
+import { readStamp } from './file-stamp.ts';
 
 /** Paths of a certificate with its chain and of its private key, both in PEM. */
 export interface TlsFiles {
@@ -52,12 +54,10 @@ async function readPem(files: TlsFiles, setting: keyof TlsFiles): Promise<Buffer
     const stats = await stat(file);
     if (stats.isFile() && stats.size <= MAX_PEM_BYTES) return await readFile(file);
   } catch (error) {
-    throw new TlsError(setting, `${file} cannot be read (${readCode(error)})`);
+    throw new TlsError(setting, `${file} cannot be read (${systemCode(error) ?? 'unknown error'})`);
   }
   throw new TlsError(setting, `${file} must be a file of at most 1 MiB`);
 }
-
-const readCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown error');
 
 function parseCertificate(pem: Buffer): X509Certificate | undefined {
   try {
@@ -139,16 +139,8 @@ export interface CertificateWatchOptions {
 
 const POLL_MS = 2000;
 
-/** Follows links, because Kubernetes replaces the link. */
-async function readStamps({ cert, key }: TlsFiles): Promise<string> {
-  const stamps = await Promise.all(
-    [cert, key].map(async (file) => {
-      const { ino, size, mtimeMs } = await stat(file);
-      return `${ino} ${size} ${mtimeMs}`;
-    }),
-  ).catch(() => ['absent']);
-  return stamps.join();
-}
+const readStamps = async ({ cert, key }: TlsFiles): Promise<string> =>
+  (await Promise.all([readStamp(cert), readStamp(key)])).join();
 
 /** TLS 1.2 and newer, HTTP/1.1 alone. */
 const TLS_OPTIONS = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] } as const;

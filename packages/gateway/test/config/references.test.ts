@@ -212,22 +212,23 @@ describe.skipIf(process.platform === 'win32')('a configuration that every user c
   };
   const env = { SLUICE_KEYS: 'client-key-0123456789', A: SECRET };
 
-  const check = (text: string, mode: number, host: string): Promise<GatewayState> => {
+  /** Warnings about the mode of the file. */
+  const check = async (text: string, mode: number, host: string): Promise<string[]> => {
     const file = put('sluice.yaml', `${text}\n`);
     chmodSync(file, mode);
-    return readConfig(file, { env, secrets: new SecretRegistry(), listen: { host } });
+    const { warnings } = await readConfig(file, { env, secrets: new SecretRegistry(), listen: { host } });
+    return warnings.map(({ message }) => message).filter((message) => message.includes('every user of this machine can read'));
   };
 
   test.each(Object.entries(LITERALS))(
     '%s: a warning on loopback, an error on other addresses, nothing with mode 600',
     async (name, text) => {
-      const { warnings } = await check(text, 0o644, '127.0.0.1');
-      expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining('every user of this machine can read')]);
+      expect(await check(text, 0o644, '127.0.0.1')).toHaveLength(1);
       const refused = check(text, 0o604, '0.0.0.0');
       await expect(refused).rejects.toThrow(`${name}`);
       await expect(refused).rejects.toThrow('run chmod 600 on the file, or use env:NAME or file:/path');
       await expect(refused).rejects.not.toThrow(SECRET);
-      expect((await check(text, 0o640, '0.0.0.0')).warnings).toEqual([]);
+      expect(await check(text, 0o640, '0.0.0.0')).toEqual([]);
     },
   );
 
@@ -239,6 +240,6 @@ describe.skipIf(process.platform === 'win32')('a configuration that every user c
     'providers: { x: { protocol: openai-chat, base_url: "https://x.example/v1", proxy: "http://proxy.example:3128" } }',
   ])('%s is no secret', async (text) => {
     put('secret', SECRET);
-    expect((await check(text, 0o644, '0.0.0.0')).warnings).toEqual([]);
+    expect(await check(text, 0o644, '0.0.0.0')).toEqual([]);
   });
 });

@@ -328,7 +328,7 @@ describe('the certificate', () => {
     watch.close();
   });
 
-  test('commands reach the gateway with NODE_EXTRA_CA_CERTS, and say so without', async () => {
+  test('commands reach the gateway with NODE_EXTRA_CA_CERTS, and report what is missing without', async () => {
     const bin = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
     const call = (env: Record<string, string>) =>
       new Promise<{ code: number; text: string }>((resolve) => {

@@ -251,7 +251,7 @@ test('nothing reaches an upstream without a client key, and no key is logged', a
   for (const key of [CLIENT_KEY, ADMIN_KEY, METRICS_KEY]) expect(logged.includes(key)).toBe(false);
 });
 
-test('a check of keys that fails lets nobody in', async () => {
+test('a check of keys that fails admits no client', async () => {
   const broken = (): never => {
     throw new Error('canary: the check is broken');
   };

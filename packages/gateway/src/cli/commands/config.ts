@@ -1,8 +1,9 @@
 import { didYouMean, oneLine } from '@sluice/lab/text';
 import { ConfigError, type Problem } from '../../config/document.ts';
-import { findConfig, loadConfig } from '../../config/load.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { findConfig } from '../../config/load.ts';
 import { redactPatterns, SecretRegistry } from '../../config/secrets.ts';
+import { readConfig } from '../../config/watch.ts';
+import { readTlsPair, TlsError } from '../../http/tls.ts';
 import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
 import { readFileBytes } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
@@ -19,7 +20,7 @@ export async function run({ options, words }: { options: Options; words: string[
     if (options.json && error instanceof UnreadableError) await printJson(buildRecord(file, { errors: [error] }), io);
     throw error;
   });
-  const result = check(file, bytes.toString(), io.env);
+  const result = await check(file, bytes.toString(), io.env);
   await (options.json ? printJson(buildRecord(file, result), io) : io.stdout.write(formatResult(file, result, io)));
   return result.errors.length > 0 ? EXIT.failed : EXIT.ok;
 }
@@ -46,19 +47,22 @@ interface CheckResult {
   models?: readonly string[];
 }
 
-function check(file: string, text: string, env: CliIo['env']): CheckResult {
+async function check(file: string, text: string, env: CliIo['env']): Promise<CheckResult> {
   try {
-    const state = resolveConfig(loadConfig(file, text, env), {
-      env,
-      secrets: new SecretRegistry(),
-      storedKeys: () => 'unknown',
-    });
+    const state = await readConfig(file, { env, secrets: new SecretRegistry(), storedKeys: () => 'unknown' }, text);
+    if (state.listen.tls) await readTlsPair(state.listen.tls);
     const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
     return { errors: [], warnings: state.warnings, providers, models: state.models };
   } catch (error) {
     if (error instanceof ConfigError) return { errors: error.problems, text: error.message };
+    if (error instanceof TlsError) return describeTlsError(error);
     throw error;
   }
+}
+
+function describeTlsError({ setting, message }: TlsError): CheckResult {
+  const { problems, message: text } = new ConfigError([{ path: ['listen', 'tls', setting], message }]);
+  return { errors: problems, text };
 }
 
 const buildRecord = (file: string, { errors, warnings = [], providers = [], models = [] }: CheckResult): object => ({
