@@ -64,6 +64,7 @@ export async function run({
       captures?.configure(state.capture, hasKeys());
       log.info('configuration reloaded');
       auditReload();
+      warnOfSharedNames();
       for (const { message } of state.warnings) log.warn({ reason: message }, 'configuration warning');
       if (restart.length > 0) log.warn({ sections: restart }, 'changes in these sections take effect after a restart');
     },
@@ -77,6 +78,11 @@ export async function run({
   const tls = await readTls(first.listen.tls).catch(closeLive);
   const hasKeys = (): boolean => state.keys.length > 0 || (book?.isUsed ?? false);
   let auditReload = (): void => undefined;
+  const warnOfSharedNames = (): void => {
+    for (const { caller } of state.keys)
+      if (book?.find(caller.name))
+        log.warn({ name: caller.name }, 'a key of the configuration and a stored key have the same name');
+  };
   const store = await openRecords({ data, env }, first, log).catch(closeLive);
   const openCheckedKeys = async (): Promise<KeyBook> => {
     book = await openKeys(store, first, { log, isTaken: (name) => state.keys.some(({ caller }) => caller.name === name) });
@@ -92,6 +98,7 @@ export async function run({
   });
   directory = createDirectory(state, demo, keys);
   auditReload = () => auditConfig(store, file, log);
+  warnOfSharedNames();
   const { durability } = first;
   const feed = new ChangeFeed({
     boot: store.boot,

@@ -49,6 +49,10 @@ async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Opti
   if (givenUrl !== undefined) throw new UsageError(MISSING_GATEWAY[found](url));
   // Silent, because the client uses the terminal.
   const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0, tls: 'off' }, log: 'silent' }, io);
+  if (clientKey === undefined && running.state.keys.length === 0 && running.keys.isUsed) {
+    await running.close(0);
+    throw new UsageError('the gateway needs a client key; set SLUICE_KEY or --key, or omit --data');
+  }
   const { dim } = chooseColors(io.stderr, io.env);
   await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}`)}\n`);
   return { url: running.url, key: clientKey ?? running.state.keys[0]?.key.reveal() ?? 'any', close: () => running.close(0) };
