@@ -51,6 +51,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   prices: ['yaml', 'zod'],
   usage: ['@photostructure/sqlite'],
   log: ['@photostructure/sqlite'],
+  keys: ['@photostructure/sqlite'],
+  audit: ['@photostructure/sqlite'],
   backup: ['@photostructure/sqlite'],
   restore: ['@photostructure/sqlite'],
   prove: ['@sluice/lab/prove'],

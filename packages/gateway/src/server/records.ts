@@ -67,6 +67,7 @@ export async function openKeys(
       onFailure,
     });
   } catch (error) {
+    if (error instanceof StoreError) throw new ConfigError([{ message: `data: ${error.message}`, path: ['data'] }]);
     if (!(error instanceof KeyError)) throw error;
     throw new ConfigError([{ message: `auth.pepper_file: ${error.message}`, path: ['auth', 'pepper_file'] }]);
   }
