@@ -265,7 +265,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     load: () => import('./commands/log.ts'),
   }),
   keys: defineCommand({
-    summary: 'List, create, change and revoke client keys',
+    summary: 'List client keys, create, change and revoke them',
     usage: [
       'keys create NAME [--models M]… [--budget B]… [--rpm N] [--tpm N] [--concurrency N] [--expires T] [--ip CIDR]… [--tag T]…',
       'keys list [--all]',

@@ -11,10 +11,7 @@ import {
 import { StoreError } from '../errors.ts';
 import { cleanText, type SqlValue } from '../rows.ts';
 import type { StoredAuditEntry, StoredKey } from '../schema.ts';
-import { type Database, RESULT, readResultCode, readVersion } from './database.ts';
-
-/** The version of the schema that has these tables. */
-const KEYS_VERSION = 2;
+import { type Database, RESULT, readResultCode } from './database.ts';
 
 const COLUMNS = [
   ...['id', 'name', 'digest', 'pepper', 'previous_digest', 'previous_until', 'policy', 'tags'],
@@ -63,7 +60,7 @@ export class SqliteKeys {
   /** All keys that are not revoked, and the last revoked ones; oldest first. */
   list(): KeyRecord[] {
     // A folder that an earlier release has written, opened for reading.
-    if (readVersion(this.#db) < KEYS_VERSION) return [];
+    if (!this.#hasTables()) return [];
     const rows = [
       ...this.#db.prepare(LIST_KEYS).all(MAX_KEYS),
       ...this.#db.prepare(LIST_REVOKED).all(MAX_REVOKED_KEYS),
@@ -104,11 +101,15 @@ export class SqliteKeys {
 
   /** A page of the audit log, newest first. */
   listAudit({ cursor, limit = 100 }: AuditQuery): AuditPage {
-    if (readVersion(this.#db) < KEYS_VERSION) return { entries: [], next: null };
+    if (!this.#hasTables()) return { entries: [], next: null };
     const size = Math.max(1, Math.min(MAX_AUDIT_ROWS, Math.floor(limit) || 1));
     const rows = this.#db.prepare(LIST_AUDIT).all(cursor ?? LAST_ID, size + 1) as StoredAuditEntry[]; // its columns
     const entries = rows.slice(0, size).map((row) => ({ ...row, details: JSON.parse(row.details) }) as AuditEntry);
     return { entries, next: rows.length > size ? (entries.at(-1)?.id ?? null) : null };
+  }
+
+  #hasTables(): boolean {
+    return this.#db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'client_keys'").get().n === 1;
   }
 
   #transact(work: () => void): void {
