@@ -38,6 +38,7 @@ const LAYERS = {
     'prices',
     'upstream',
     'observe',
+    'admission',
     'doctor',
     'exchange',
     'tape',

@@ -74,6 +74,7 @@ export type {
   CodecContext,
   Framing,
   HeaderBag,
+  OutputLimit,
   Policy,
   Protocol,
   Provider,

@@ -74,6 +74,8 @@ export interface Codec extends Protocol {
   buildHeaders(provider: Provider, stream?: boolean): HeaderBag;
   /** The model and stream flag of a request; undefined when it names no model. */
   readTarget(wire: WireRequest): RequestTarget | undefined;
+  /** How much a chat request lets the model generate, read without decoding the request. Absent: not known. */
+  readOutputLimit?(body: JsonObject): OutputLimit;
   readonly request: WireCodec<WireRequest, CanonicalRequest>;
   readonly response: WireCodec<unknown, CanonicalResponse>;
   /**
@@ -255,6 +257,14 @@ export interface RequestTarget {
   /** Empty when a stored prompt defines the model. */
   model: string;
   isStream: boolean;
+}
+
+/** How much a model may generate for a request. */
+export interface OutputLimit {
+  /** Tokens of one response; undefined when the request does not limit them. */
+  tokens: number | undefined;
+  /** Responses that are generated. */
+  choices: number;
 }
 
 /** How a server that serves several protocols finds the protocol of a request. */

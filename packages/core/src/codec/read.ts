@@ -33,6 +33,12 @@ export function expectName(value: unknown, param: string): string {
   throw describeMismatch(value, param, 'a non-empty string');
 }
 
+/** A positive number, which some clients send as text; undefined for anything else. */
+export function findAmount(value: unknown): number | undefined {
+  const amount = typeof value === 'string' ? Number(value) : value;
+  return typeof amount === 'number' && amount > 0 && Number.isFinite(amount) ? amount : undefined;
+}
+
 /** The value as a finite number: JSON.parse reads 1e999 as Infinity. */
 export function expectNumber(value: unknown, param: string): number {
   if (typeof value === 'number' && Number.isFinite(value)) return value;

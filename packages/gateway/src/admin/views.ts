@@ -66,6 +66,7 @@ export const EXCHANGE = z.strictObject({
   is_stream: z.boolean(),
   queue_ms: number,
   attempts: count.describe('Number of attempts.'),
+  assumed_micros: count.describe('What attempts without usage may have cost, which only budgets count.'),
   notes_count: count,
   notes: z
     .array(

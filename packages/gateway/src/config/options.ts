@@ -3,6 +3,7 @@
 import type { ProtocolId, ProviderProfile } from '@sluice/core';
 import { REQUEST_LIMITS } from '@sluice/core/engine';
 import type { TlsFiles } from '../http/tls.ts';
+import type { Budget } from '../keys/caller.ts';
 import type { KeyTerms } from '../keys/settings.ts';
 import type { Secret } from './secrets.ts';
 
@@ -22,6 +23,10 @@ export interface Options {
   readonly prices: Readonly<Record<string, PriceOptions>>;
   /** The price of models without a known one. */
   readonly default_price?: PriceOptions | undefined;
+  /** Budgets of tags. */
+  readonly budgets: readonly TagBudget[];
+  /** The time zone whose days, weeks and months budgets are for. */
+  readonly time_zone: string;
   /** The data folder, or `memory`; by default a folder of the user. */
   readonly data?: string | undefined;
   /** Whether responses wait until their usage is on disk. */
@@ -88,6 +93,13 @@ export interface CaptureOptions {
   readonly maxBytes: number;
   /** Bytes of one capture; the rest of a longer exchange is left out. */
   readonly exchangeBytes: number;
+}
+
+/** How much all requests with a tag may cost together. */
+export interface TagBudget {
+  /** As in `x-sluice-tags`: `team=a`. */
+  readonly tag: string;
+  readonly limit: Budget;
 }
 
 /** `strict`: a client receives the end of its response when its usage is on disk. `relaxed`: it does not wait. */

@@ -12,7 +12,16 @@ import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
-import type { CaptureOptions, Durability, KeyOptions, Limits, ListenAddress, LogLevel, PriceOptions } from './options.ts';
+import type {
+  CaptureOptions,
+  Durability,
+  KeyOptions,
+  Limits,
+  ListenAddress,
+  LogLevel,
+  PriceOptions,
+  TagBudget,
+} from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
@@ -51,6 +60,8 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     log: options.log,
     prices: options.prices,
     default_price: options.default_price,
+    budgets: options.budgets,
+    timeZone: options.time_zone,
     data: options.data,
     durability: options.durability,
     retentionDays: options.retention,
@@ -107,6 +118,10 @@ export interface GatewayState {
   readonly prices: Readonly<Record<string, PriceOptions>>;
   /** The price of models without a known one. */
   readonly default_price: PriceOptions | undefined;
+  /** Budgets of tags. */
+  readonly budgets: readonly TagBudget[];
+  /** The time zone whose days, weeks and months budgets are for. */
+  readonly timeZone: string;
   /** The data folder, or `memory`; undefined for the default folder. */
   readonly data: string | undefined;
   readonly durability: Durability;

@@ -4,6 +4,7 @@ import { PROTOCOLS, type ProtocolId, type ProviderProfile } from '@sluice/core';
 import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { z } from 'zod';
 import { findRangeFault } from '../http/client-address.ts';
+import { BUDGET_PATTERN, parseBudget } from '../keys/amounts.ts';
 import { isDate, KEY_SETTINGS, KeySettingError, type KeySettings, NO_TERMS, readKeyName, readTerms } from '../keys/settings.ts';
 import { findUrlFault } from '../providers/base-url.ts';
 import { findProxyFault } from './network.ts';
@@ -23,6 +24,7 @@ import {
   type PriceOptions,
   type ProviderOptions,
   pickLimits,
+  type TagBudget,
 } from './options.ts';
 import { Secret } from './secrets.ts';
 
@@ -578,6 +580,47 @@ const capture: z.ZodType<CaptureOptions, unknown> = z
   .prefault({})
   .describe('Which exchanges are kept with their bodies. They contain prompts and responses.');
 
+const BUDGET_ERROR = 'must be US dollars and a period: 20usd/day, 100usd/week, 0.50usd/month or 1000usd/total';
+
+const tag = z
+  .string()
+  .regex(/^[^\s"\\,[\]\p{Cc}]{1,64}$/u, { error: 'must be one tag such as team=a, without spaces, commas and quotes' });
+
+const budget = z
+  .string({ error: BUDGET_ERROR })
+  .regex(BUDGET_PATTERN, { error: BUDGET_ERROR })
+  .transform((text, context) => {
+    const read = parseBudget(text);
+    if (!read) context.addIssue({ code: 'custom', message: BUDGET_ERROR });
+    return read ?? z.NEVER;
+  });
+
+const budgets: z.ZodType<readonly TagBudget[], unknown> = z
+  .array(
+    z.strictObject({
+      tag: tag.describe('All requests with this tag, from their key or from x-sluice-tags, share the budget.'),
+      limit: budget.describe('US dollars and a period: 20usd/day, 100usd/week, 300usd/month, 1000usd/total.'),
+    }),
+  )
+  .prefault([])
+  .describe('How much the requests of a tag may cost. A request that could exceed a budget is refused with 429.');
+
+const timeZone = z
+  .string()
+  .refine(isTimeZone, { error: 'must be an IANA time zone such as Europe/Berlin, or UTC' })
+  .prefault('UTC')
+  .describe('Time zone of the days, weeks and months of budgets: an IANA name such as Europe/Berlin. Weeks begin on Monday.');
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    // Offsets such as +02:00 have no summer time, and depend on the version of Node.
+    return /^[A-Za-z]/.test(name);
+  } catch {
+    return false;
+  }
+}
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -589,6 +632,8 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   models,
   prices,
   default_price: price.describe('The price of models without a known one. Without it, their cost is unknown.').exactOptional(),
+  budgets,
+  time_zone: timeZone,
   data: z
     .string()
     .min(1)

@@ -281,7 +281,17 @@ const countFileProviders = ({ source }: Loaded): number =>
 const countProviders = ({ state }: Loaded): number => [...state.providers.values()].filter(({ isDemo }) => !isDemo).length;
 
 /** Sections that are read at start only: socket, buffers, timers and log. */
-const FIXED_SECTIONS = ['listen', 'limits', 'log', 'data', 'durability', 'retentionDays', 'metricsListen', 'pepperFile'] as const;
+const FIXED_SECTIONS = [
+  'listen',
+  'limits',
+  'log',
+  'data',
+  'durability',
+  'retentionDays',
+  'metricsListen',
+  'pepperFile',
+  'timeZone',
+] as const;
 
 const listRestartSections = (before: GatewayState, after: GatewayState): string[] =>
   FIXED_SECTIONS.filter((section) => JSON.stringify(before[section]) !== JSON.stringify(after[section]));

@@ -18,6 +18,12 @@ export function findDestination(request: PassedRequest, body: PassedBody): Desti
   return destination;
 }
 
+/** Whether an endpoint does all of its work before it responds, for the model that the request names. */
+export function isCounted({ method, route }: PassedRequest, { endpoint, url, model }: Destination): boolean {
+  const kind = route.type === 'PASSTHROUGH' ? readKind(url, method, endpoint.provider) : 'stateless';
+  return kind === 'stateless' && model !== undefined;
+}
+
 /** A request that is only forwarded, and the configuration it began with. */
 export interface PassedRequest {
   method: string;

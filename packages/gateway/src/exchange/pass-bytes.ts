@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CanonicalError, createExchange, type WireReply } from '@sluice/core';
 import { CODECS, encodeError, type Route } from '@sluice/core/engine';
 import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
+import type { Admission } from '../admission/gate.ts';
 import type { Limits } from '../config/options.ts';
 import { Collector, withoutBom } from '../upstream/body.ts';
 import { Deadline } from '../upstream/deadline.ts';
@@ -43,10 +44,16 @@ export interface ForwardedRequest {
   connection: ClientConnection;
   /** The record of the exchange in the ledger. */
   record: ExchangeRecord;
+  /** What the request holds at the gate; undefined without limits. */
+  admission?: Admission | undefined;
   observer?: ExchangeObserver | undefined;
 }
 
-function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body }: Destination, limits: Limits): Call {
+function buildCall(
+  { request, headers, admission }: ForwardedRequest,
+  { url, endpoint, body }: Destination,
+  limits: Limits,
+): Call {
   const { method = 'GET' } = request;
   const { provider, origin, times, network } = endpoint;
   const { 'content-type': _type, accept: _accept, ...credentials } = CODECS[provider.protocol].buildHeaders(provider);
@@ -58,7 +65,8 @@ function buildCall({ request, headers }: ForwardedRequest, { url, endpoint, body
     ...(body.length > 0 && { body }),
     connectMs: times.connectMs,
     network,
-    repeat: limits.retries > 0 && limits.retriesPerProvider > 0 ? chooseRepeat(method) : 'never',
+    // The reservation of a request with a budget is for one attempt.
+    repeat: limits.retries > 0 && limits.retriesPerProvider > 0 && !admission?.isReserved ? chooseRepeat(method) : 'never',
   };
 }
 
@@ -109,7 +117,9 @@ class Passage implements Receiver {
       onSilence: connection.guard(() => this.#breakOff(this.#createSilenceError())),
       onTotal: connection.guard(() => this.#breakOff(createTimeoutError(formatProvider(endpoint), 'end', times.totalMs))),
     });
-    this.#progress = { id: forwarded.id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol, model };
+    const { id, admission } = forwarded;
+    const limits = admission?.headers;
+    this.#progress = { id, attempts: 1, notes: [], provider: provider.id, upstream: provider.protocol, model, limits };
   }
 
   begin(call: Call): void {

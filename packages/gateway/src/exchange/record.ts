@@ -1,6 +1,7 @@
 /** The record of one exchange in the ledger: opened when its request is read, settled before the client has its last byte. */
 
 import type { CanonicalError, CanonicalUsage, Diagnostic, HeaderBag, Note, ProtocolId } from '@sluice/core';
+import type { Admission as GateAdmission } from '../admission/gate.ts';
 import type { Clock, Timer } from '../http/clock.ts';
 import type { Cost } from '../prices/cost.ts';
 import type { Admission, ExchangeOpening, Ledger, Provenance, Settlement, TokenCounts } from '../store/index.ts';
@@ -25,6 +26,11 @@ export class ExchangeRecord {
   readonly #admission: Admission;
   readonly #startedAt: number;
   readonly #totals = new UsageTotals();
+  /** What the request holds at the gate; undefined without limits. */
+  admission: GateAdmission | undefined;
+  /** Costs of ended attempts that are known, and those that are assumed because no usage was reported. */
+  #spent = 0;
+  #assumed = 0;
   #state: 'new' | 'open' | 'settled' = 'new';
   #attempt: AttemptRecord | undefined;
   #attempts = 0;
@@ -41,6 +47,23 @@ export class ExchangeRecord {
   /** The id of the exchange in the ledger; empty when it is not recorded. */
   get id(): string {
     return this.#admission.id;
+  }
+
+  /** When the request was received, in milliseconds since 1970; 0 when it is not recorded. */
+  get receivedAt(): number {
+    return this.#admission.ts;
+  }
+
+  /** What all ended attempts have cost, or may have cost, in millionths of a dollar. */
+  get charged(): number {
+    return this.#spent + this.#assumed;
+  }
+
+  /** Tokens of all ended attempts; null when none were reported, although something may have been used. */
+  get tokens(): number | null {
+    const { tokens, provenance, possiblyBilled } = this.#totals.sum;
+    if (provenance === null) return possiblyBilled ? null : 0;
+    return (tokens.input_tokens ?? 0) + (tokens.output_tokens ?? 0);
   }
 
   /** Whether the exchange is recorded at all. */
@@ -64,7 +87,7 @@ export class ExchangeRecord {
 
   /** A request is about to be sent to an upstream. */
   startAttempt(target: AttemptTarget): AttemptRecord {
-    const attempt = new AttemptRecord(this.#now);
+    const attempt = new AttemptRecord(this.#now, target.price);
     this.#attempt = attempt;
     this.#attempts++;
     if (this.#keeping && this.#state === 'open')
@@ -85,8 +108,10 @@ export class ExchangeRecord {
   /** What the upstream has reported before the end, as Anthropic does; it counts if the gateway crashes. */
   reportUsage({ input_tokens: input = 0, output_tokens: output = 0, ...usage }: Partial<CanonicalUsage>): void {
     if (!this.#keeping || this.#state !== 'open' || input + output === 0) return;
+    const used = { ...usage, input_tokens: input, output_tokens: output };
     void this.#keeping.ledger.reportProgress({
-      ...countTokens({ ...usage, input_tokens: input, output_tokens: output }),
+      ...countTokens(used),
+      cost_micros: this.#attempt?.price?.(used) ?? null,
       exchange_id: this.#admission.id,
       number: this.#attempts,
     });
@@ -99,6 +124,7 @@ export class ExchangeRecord {
     attempt.isSettled = true;
     const totals = readTotals(end);
     this.#totals.add(totals);
+    this.#charge(end, attempt);
     if (!this.#keeping || this.#state !== 'open') return true;
     const { startedAt } = attempt;
     const settlement = buildSettlement(end, attempt.status, totals, attempt, { from: startedAt, to: this.#now() });
@@ -111,6 +137,11 @@ export class ExchangeRecord {
       }),
     );
     return true;
+  }
+
+  #charge({ cost, usage, possiblyBilled }: AttemptEnd, attempt: AttemptRecord): void {
+    if (cost) this.#spent += cost.micros;
+    else if (this.admission && (usage || possiblyBilled)) this.#assumed += this.admission.assume(this.#now() - attempt.startedAt);
   }
 
   /** What the client has to wait for before it receives content; undefined when it need not wait. */
@@ -136,6 +167,7 @@ export class ExchangeRecord {
         id: this.#admission.id,
         ts: this.#admission.ts + time.to - time.from,
         model_answered: this.#redact(attempt?.modelAnswered),
+        assumed_micros: this.#assumed,
         queue_ms: end.queue_ms ?? null,
         notes: this.#redactNotes(end.notes),
         rules: attempt?.rules ?? [],
@@ -261,7 +293,11 @@ export interface AttemptTarget {
   provider: string;
   protocol: ProtocolId;
   model: string | undefined;
+  /** What usage of it costs; null when the price is unknown. */
+  price?: PriceUsage;
 }
+
+type PriceUsage = (usage: CanonicalUsage) => number | null;
 
 /** What is known of a running attempt. Times are monotonic milliseconds. */
 export class AttemptRecord {
@@ -279,9 +315,11 @@ export class AttemptRecord {
   /** Ids of the rules that the response breaks. */
   rules: readonly string[] = [];
   isSettled = false;
+  readonly price: PriceUsage | undefined;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, price?: PriceUsage) {
     this.#now = now;
+    this.price = price;
     this.startedAt = now();
   }
 

@@ -40,6 +40,8 @@ export interface Progress {
   cost?: Cost | null | undefined;
   /** Targets that failed, with their error codes. */
   tried?: readonly string[] | undefined;
+  /** The rates of the client's key, which replace those of the upstream; undefined without limits. */
+  limits?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Chooses the redaction for an error: an upstream error may name hosts, while own messages quote the request only. */
@@ -85,9 +87,10 @@ const writeText = (body: unknown): string => (typeof body === 'string' ? body : 
 
 /** Response headers, with what an operator wants to know without reading the log. */
 export function buildExchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const { id, attempts, notes, provider, model, cost, tried = [] } = progress;
+  const { id, attempts, notes, provider, model, cost, tried = [], limits } = progress;
   const headers: Record<string, string> = {};
   for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
+  if (limits) Object.assign(headers, limits);
   headers['x-sluice-request-id'] = id;
   if (provider !== undefined) headers['x-sluice-provider'] = formatHeader(provider);
   if (model !== undefined) headers['x-sluice-model'] = formatHeader(model);

@@ -1,4 +1,5 @@
 import type { CanonicalError } from '@sluice/core';
+import type { Admission } from '../admission/gate.ts';
 import type { Call } from '../upstream/dialer.ts';
 import {
   computePause,
@@ -30,6 +31,10 @@ export class AttemptLoop {
   /** Requests sent upstream: all of them, and those to the current candidate. */
   #attempts = 0;
   #attemptsHere = 0;
+  /** The outcome of the last attempt. */
+  #last: Outcome | undefined;
+  /** The budgets of the request allow no further attempt. */
+  #isBroke = false;
 
   constructor(options: AttemptLoopOptions, services: Services) {
     this.#options = options;
@@ -142,10 +147,21 @@ export class AttemptLoop {
   }
 
   async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+    const { admission } = this.#options;
+    if (this.#last && admission && !(await this.#extend(admission))) return this.#last;
     this.#count();
-    const outcome = await this.#options.attempt(candidate, this.#isSpent ? 'never' : repeat);
+    // A request with a budget is repeated by the loop alone, which extends its reservation first.
+    const outcome = await this.#options.attempt(candidate, this.#isSpent || admission?.isReserved ? 'never' : repeat);
+    this.#last = outcome;
     this.#record(candidate, outcome);
     return outcome;
+  }
+
+  /** Whether the budgets of the request allow another attempt; if not, the last outcome is the result. */
+  async #extend(admission: Admission): Promise<boolean> {
+    const isAllowed = await this.#services.gate.extend(admission, this.#options.record.charged);
+    this.#isBroke = !isAllowed;
+    return isAllowed;
   }
 
   #count(): void {
@@ -168,7 +184,7 @@ export class AttemptLoop {
 
   /** No further attempt at all. */
   get #isExhausted(): boolean {
-    return this.#attempts > this.#services.limits.retries || this.#options.connection.isStopped;
+    return this.#isBroke || this.#attempts > this.#services.limits.retries || this.#options.connection.isStopped;
   }
 
   #record(candidate: Candidate, outcome: Outcome): void {
@@ -221,6 +237,8 @@ export interface AttemptLoopOptions {
   id: string;
   connection: ClientConnection;
   record: ExchangeRecord;
+  /** What the request holds at the gate; undefined without limits. */
+  admission: Admission | undefined;
   /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
   attempt: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
 }

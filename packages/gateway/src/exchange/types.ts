@@ -10,8 +10,9 @@ import {
   type ProviderProfile,
   type WireReply,
 } from '@sluice/core';
+import type { AdmissionGate } from '../admission/gate.ts';
 import type { Network } from '../config/network.ts';
-import type { Limits, Passthrough, ProviderLimits } from '../config/options.ts';
+import type { Limits, Passthrough, ProviderLimits, TagBudget } from '../config/options.ts';
 import type { TrustedProxies } from '../http/client-address.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Gatekeeper } from '../keys/gatekeeper.ts';
@@ -53,6 +54,8 @@ export interface Services {
   readonly now: () => number;
   readonly random: () => number;
   readonly streams: Streams;
+  /** Concurrency, rates and budgets of keys and tags. */
+  readonly gate: AdmissionGate;
   /** Connections of clients that are open at the same time. */
   readonly maxConnections: number;
   readonly memory: MemoryGuard;
@@ -88,6 +91,8 @@ export interface Directory {
   /** Checks the key of `/metrics`; open when none is set. */
   readonly metricsGatekeeper: Gatekeeper;
   readonly prices: PriceTable;
+  /** Budgets of tags. */
+  readonly budgets: readonly TagBudget[];
   /** Hosts that are redacted for clients. */
   readonly privateHosts: readonly string[];
 }

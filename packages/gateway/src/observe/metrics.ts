@@ -14,6 +14,9 @@ export class Metrics {
   readonly #texts: readonly { readonly text: string }[];
   #process: ProcessMetrics | undefined;
   readonly #upstreamErrors: Counter;
+  readonly #limitRefusals: Counter;
+  readonly #overruns: Counter;
+  readonly #overrunCost: Counter;
   readonly #upstreamUp: Gauge;
   readonly #series = new Map<string, LabelledSeries>();
   /** Models that a provider has responded for, by provider. */
@@ -91,6 +94,22 @@ export class Metrics {
       labelNames: ['provider', 'code'],
       registers,
     });
+    this.#limitRefusals = new Counter({
+      name: 'sluice_limit_refusals_total',
+      help: 'Requests refused by a limit of their key or a budget, by kind of limit.',
+      labelNames: ['limit'],
+      registers,
+    });
+    this.#overruns = new Counter({
+      name: 'sluice_budget_overruns_total',
+      help: 'Requests that cost more than was reserved for them.',
+      registers,
+    });
+    this.#overrunCost = new Counter({
+      name: 'sluice_budget_overrun_usd_total',
+      help: 'What requests cost beyond what was reserved for them, in US dollars.',
+      registers,
+    });
     this.#upstreamUp = new Gauge({
       name: 'sluice_upstream_up',
       help: '0 while the target last tried at this provider is paused after failures (it then gets one probe at a time, without retries, and only if no other target is available); otherwise 1.',
@@ -144,6 +163,38 @@ export class Metrics {
     const created = new LabelledSeries({ provider, model, client_protocol, upstream_protocol }, this.#families);
     this.#series.set(key, created);
     return created;
+  }
+
+  /** A limit refused a request. `limit`: one of few names. */
+  limitRefused(limit: string): void {
+    this.#limitRefusals.inc({ limit });
+  }
+
+  /** A request cost this much more than was reserved for it, in millionths of a dollar. */
+  overran(micros: number): void {
+    this.#overruns.inc();
+    this.#overrunCost.inc(micros / MICROS_PER_DOLLAR);
+  }
+
+  /** Shows what running requests hold of their budgets; read on every scrape. */
+  watchReservations(read: () => { requests: number; micros: number }): void {
+    const registers = [this.#registry];
+    new Gauge({
+      name: 'sluice_budget_reservations',
+      help: 'Running requests that hold a part of a budget.',
+      registers,
+      collect() {
+        this.set(read().requests);
+      },
+    });
+    new Gauge({
+      name: 'sluice_budget_reserved_usd',
+      help: 'What running requests hold of budgets, in US dollars.',
+      registers,
+      collect() {
+        this.set(read().micros / MICROS_PER_DOLLAR);
+      },
+    });
   }
 
   upstreamFailed(provider: string, code: string): void {

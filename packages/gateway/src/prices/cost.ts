@@ -70,6 +70,47 @@ export function computeCost(usage: CanonicalUsage, rates: Rates): UsageCost | un
   return { micros, parts, flags: listFlags(split.isClamped, usage.uncertain === true, isUnpriced) };
 }
 
+/**
+ * The most that a request can cost with these counts: all input and all output at the highest rate that any token of it
+ * can have. Undefined when a rate is unknown. Searches are not included, because their number is not known before.
+ */
+export function computeBound({ input, output }: TokenBound, rates: Rates): number | undefined {
+  const inputRate = findHighest(INPUT_BUCKETS, rates, input);
+  const outputRate = output === 0 ? 0 : findHighest(OUTPUT_BUCKETS, rates, input);
+  if (inputRate === undefined || outputRate === undefined) return undefined;
+  const sum = new ExactSum();
+  sum.add(Math.min(input, MAX_TOKENS), inputRate);
+  sum.add(Math.min(output, MAX_TOKENS), outputRate);
+  if (rates.request) sum.add(1, chooseTier(rates.request, input));
+  return sum.round();
+}
+
+/** The most tokens that a request can have. */
+export interface TokenBound {
+  readonly input: number;
+  readonly output: number;
+}
+
+const INPUT_BUCKETS = [
+  'input',
+  'cache_write',
+  'cache_write_1h',
+  'input_audio',
+  'input_image',
+  'input_video',
+] as const satisfies readonly Bucket[];
+
+const OUTPUT_BUCKETS = ['output', 'reasoning', 'output_audio', 'output_image'] as const satisfies readonly Bucket[];
+
+function findHighest(buckets: readonly Bucket[], rates: Rates, inputTokens: number): number | undefined {
+  let highest: number | undefined;
+  for (const bucket of buckets) {
+    const rate = findRate(rates, bucket);
+    if (rate) highest = Math.max(highest ?? 0, chooseTier(rate, inputTokens));
+  }
+  return highest;
+}
+
 const isFree = ({ input, output }: Rates): boolean => input?.base === 0 && output?.base === 0;
 
 const NO_FLAGS: readonly CostFlag[] = [];

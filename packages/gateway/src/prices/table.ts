@@ -7,7 +7,7 @@ import { compareLiterals, matches, splitPattern, type WildcardName } from '../co
 import { PRICE_FIELDS, type PriceOptions } from '../config/options.ts';
 import type { GatewayState } from '../config/resolve.ts';
 import { findProfileId } from '../providers/lookup.ts';
-import { type Cost, type CostSource, computeCost } from './cost.ts';
+import { type Cost, type CostSource, computeBound, computeCost, type TokenBound } from './cost.ts';
 import { type Bucket, buildRates, chooseRates, type Period, parsePrice, type Rate, type Rates, readPeriod } from './rates.ts';
 import { findSnapshotModel, loadSnapshot, type SnapshotModel } from './snapshot.ts';
 import { findPriceSource } from './sources.ts';
@@ -57,6 +57,13 @@ export class PriceTable {
     // Not a spread, which creates a new hidden class per call.
     const { micros, parts, flags } = cost;
     return { micros, parts, flags, source: price.source, version: this.version };
+  }
+
+  /** The most that a request with these tokens can cost, in whole millionths of a dollar; null when the price is unknown. */
+  bound(tokens: TokenBound, provider: string, model: string, at: number): number | null {
+    const price = this.find(provider, model);
+    const rates = chooseRates(price.periods, at);
+    return (rates && price.source !== 'unknown' ? computeBound(tokens, rates) : undefined) ?? null;
   }
 
   /** What is known about a model of a provider. Constant time after the first lookup of a name. */

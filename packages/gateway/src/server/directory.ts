@@ -52,6 +52,7 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
     },
     ...listClientModels(state, createEndpoint),
     prices: createPriceTable(state),
+    budgets: state.budgets,
     proxies: state.trustedProxies,
     gatekeeper: new Gatekeeper(
       state.keys.map(({ key, caller }) => ({ key: key.reveal(), caller })),

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, type HeaderBag, type InterfaceType, type Note } from '@sluice/core';
 import { encodeError, type Route, readRequestTarget } from '@sluice/core/engine';
+import { LimitRefusal } from '../admission/refusals.ts';
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
@@ -20,6 +21,7 @@ import { REQUEST_MESSAGE } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ExchangeOpening } from '../store/index.ts';
 import { admit } from './admit.ts';
+import { admitModelRequest, admitPassed, readTags } from './gate.ts';
 import { describeModel, listModels } from './models.ts';
 
 /** Handles one request from its headers on. Never rejects: every failure is sent to the client in its own protocol. */
@@ -44,6 +46,7 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   streams.leave(connection);
   incoming.observer?.ended(result);
   if (record) settleRecord(record, incoming, result);
+  if (record?.admission) services.gate.end(record.admission, { micros: record.charged, tokens: record.tokens });
   report(incoming, result, (services.now() - started) / 1000, services);
 }
 
@@ -86,6 +89,8 @@ function checkLedger({ keeping, metrics }: Services): void {
 
 /** Settles what is not settled yet: requests that failed before they reached an upstream, or whose client has left. */
 function settleRecord(record: ExchangeRecord, incoming: Incoming, { status, ending, error, notes }: Result): void {
+  // An attempt that is still open was ended by a bug of the gateway.
+  record.endAttempt({ ending, error, possiblyBilled: true });
   if (!record.isKept) return;
   record.open(describeRequest(incoming));
   void record.settle({ status, ending, error, notes });
@@ -99,16 +104,10 @@ const describeRequest = ({ id, route, headers, caller }: Incoming): RequestFacts
   client_protocol: route.client.id,
   user_agent: headers['user-agent'] ?? null,
   endpoint: route.type.toLowerCase(),
-  tags: readTags(headers['x-sluice-tags'], caller?.tags),
+  tags: readTags(headers, caller),
 });
 
 type RequestFacts = Omit<ExchangeOpening, 'id' | 'ts'>;
-
-/** `team=a, project=b`, after the tags of the key. */
-const readTags = (header: string | undefined, tags: readonly string[] = []): readonly string[] =>
-  header === undefined ? tags : [...new Set([...tags, ...header.split(',', MAX_TAGS).flatMap((tag) => tag.trim() || [])])];
-
-const MAX_TAGS = 16;
 
 async function respond(incoming: Incoming, record: ExchangeRecord, services: Services): Promise<Result> {
   const { route, directory, request, response } = incoming;
@@ -175,7 +174,9 @@ async function readModelRequest(
   services: Services,
 ): Promise<ModelRequest> {
   const { id, request, connection, route, headers, directory } = incoming;
-  const { text, body } = parseRequest(await readBody(incoming, services.limits), services.limits);
+  const raw = await readBody(incoming, services.limits);
+  const bytes = raw.length;
+  const { text, body } = parseRequest(raw, services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
   checkModelScope(incoming.caller ?? ANYBODY, target.model, createTargetFinder(incoming));
@@ -189,10 +190,14 @@ async function readModelRequest(
     facts.session_id = findSession(headers, body) ?? null;
     record.open(facts);
   }
+  const gated = admitModelRequest(incoming, record, { model: target.model, body, bytes }, services);
+  const admission = gated instanceof Promise ? await gated : gated;
+  record.admission = admission;
   const { observers } = services;
   if (observers) incoming.observer = beginCapture(incoming, record, { ...target, body: text }, observers);
   const { observer } = incoming;
-  return { kind, id, client: route.client, wire, target, connection, record, observer, directory, receivedAt: services.now() };
+  const receivedAt = services.now();
+  return { kind, id, client: route.client, wire, target, connection, record, admission, observer, directory, receivedAt };
 }
 
 /** Finds what a model name stands for, as `provider/model`. */
@@ -226,10 +231,13 @@ async function pass(incoming: Incoming, record: ExchangeRecord, services: Servic
   checkModelScopes(incoming.caller ?? ANYBODY, destination.names, createTargetFinder(incoming));
   checkLedger(services);
   if (record.isKept) record.open({ ...describeRequest(incoming), model_requested: destination.model ?? null });
+  const gated = admitPassed(incoming, record, { passed, destination }, services);
+  const admission = gated instanceof Promise ? await gated : gated;
+  record.admission = admission;
   const { observers } = services;
   if (observers)
     incoming.observer = beginCapture(incoming, record, { model: destination.model, isStream: false, body: bytes }, observers);
-  return passBytes({ ...incoming, record }, destination, services);
+  return passBytes({ ...incoming, record, admission }, destination, services);
 }
 
 function sendJson({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {
@@ -244,6 +252,7 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
   const progress: Progress = { id, attempts: 0, notes: [] };
   if (connection.isGone) return { ...progress, status: 499, ending: 'client_aborted' };
   const error = cause instanceof CodecError ? cause.error : INTERNAL;
+  if (cause instanceof LimitRefusal) progress.limits = cause.headers;
   if (error === INTERNAL) log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
   const reply = encodeError(error, { to: route.client });
   if (response.headersSent) response.destroy();

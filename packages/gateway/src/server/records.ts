@@ -1,6 +1,7 @@
 /** Opens the store of a gateway by its configuration, and keeps the records of exchanges in it. */
 
 import { join } from 'node:path';
+import type { ReadSpending } from '../admission/memory.ts';
 import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import type { GatewayState } from '../config/resolve.ts';
@@ -107,6 +108,16 @@ const MEMORY = 'memory';
 
 /** The folder of the configuration, else that of the user. */
 const DEFAULT = 'default';
+
+/** Reads what was spent before from the ledger. Without a store, nothing was. */
+export const createReadSpending =
+  (store: Store | undefined): ReadSpending =>
+  async ({ by, of }, since) => {
+    if (!store) return 0;
+    // The exchanges of this run count, too: a budget may be added while the gateway runs.
+    await store.flush();
+    return store.spending({ by, of, since });
+  };
 
 /** How the exchanges of a gateway are recorded. */
 export function createKeeping(

@@ -4,6 +4,8 @@ import { AdminAccess } from '../admin/access.ts';
 import { AdminApi } from '../admin/api.ts';
 import { ChangeFeed } from '../admin/live.ts';
 import type { AdminContext } from '../admin/routes.ts';
+import { AdmissionGate } from '../admission/gate.ts';
+import { MemoryBackend } from '../admission/memory.ts';
 import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import { readFileVariables } from '../config/files.ts';
@@ -29,7 +31,7 @@ import { Dialer } from '../upstream/dialer.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { MetricsListener } from './metrics-page.ts';
-import { createKeeping, openCaptures, openKeys, openRecords } from './records.ts';
+import { createKeeping, createReadSpending, openCaptures, openKeys, openRecords } from './records.ts';
 import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
@@ -105,6 +107,7 @@ export async function run({
     clock: REAL_CLOCK,
     read: async (id) => (await store.get(id))?.exchange ?? null,
   });
+  const { timeZone } = first;
   const services = createServices({
     limits: first.limits,
     log,
@@ -114,7 +117,9 @@ export async function run({
     feed,
     durability,
     secrets,
+    timeZone,
   });
+  await services.gate.prepare(first.budgets);
   captures = await openCaptures(first, { store, secrets, services });
   services.metrics.watchProcess();
   const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: hasKeys() }) });
@@ -134,6 +139,7 @@ export async function run({
     await captures?.close();
     await metricsListener?.close();
     services.metrics.close();
+    services.gate.close();
     await keys.close();
     const lost = await store.close();
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
@@ -290,6 +296,7 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
   const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK, secrets } = options;
+  const { timeZone = 'UTC', wallClock = Date.now } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
@@ -306,6 +313,14 @@ export function createServices(options: ServiceOptions): Services {
     now,
     random: Math.random,
     streams,
+    gate: new AdmissionGate({
+      backend: new MemoryBackend(clock, createReadSpending(store)),
+      timeZone,
+      clock,
+      wallClock,
+      metrics,
+      log,
+    }),
     maxConnections: limits.connections > 0 ? limits.connections : share,
     dialer,
     breakers: new Breakers(now),
@@ -341,4 +356,8 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   durability?: Durability;
   /** Removed from what is recorded. */
   secrets?: SecretRegistry;
+  /** The time zone of budgets; UTC by default. */
+  timeZone?: string;
+  /** Milliseconds since 1970, for budgets. */
+  wallClock?: () => number;
 }

@@ -9,6 +9,7 @@ export type {
   ExchangeDetail,
   ExchangePage,
   SessionSummary,
+  SpendingQuery,
   UsageQuery,
   UsageRow,
 } from './queries.ts';

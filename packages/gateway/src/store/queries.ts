@@ -3,6 +3,7 @@ import { type Kysely, type SqlBool, sql } from 'kysely';
 import { StoreError } from './errors.ts';
 import type { Filter } from './filter.ts';
 import { compileFilter, findIdRange } from './filter-sql.ts';
+import { floorId, MAX_ID_LEAD_MS } from './ids.ts';
 import {
   DIMENSION_COLUMNS,
   type Dimension,
@@ -66,6 +67,15 @@ export interface UsageQuery {
   readonly bucket?: Grain;
   /** Exact values to select. */
   readonly where?: Readonly<Partial<Record<Dimension, string>>>;
+}
+
+/** Whose spending to sum: that of one key, or of one tag. */
+export interface SpendingQuery {
+  readonly by: 'key' | 'tag';
+  /** The id of the key, or the tag. */
+  readonly of: string;
+  /** Milliseconds since 1970; exact, not rounded to the hour. */
+  readonly since: number;
 }
 
 /** Usage of one group. */
@@ -197,6 +207,33 @@ export class Queries {
       (a, b) =>
         (a.ts ?? 0) - (b.ts ?? 0) || b.cost_micros - a.cost_micros || b.requests - a.requests || compareText(a.group, b.group),
     );
+  }
+
+  /**
+   * What a key or tag has spent since a time, in millionths of a dollar: known costs, and what attempts without usage may
+   * have cost. The rest of the first hour comes from its rows, everything later from roll-ups.
+   */
+  async spending({ by, of, since }: SpendingQuery): Promise<number> {
+    const where = { [by]: of };
+    const hour = Math.ceil(Math.max(0, since) / GRAIN_MS.hour) * GRAIN_MS.hour;
+    let micros = await this.#sumRows(by, of, since, hour);
+    for (const segment of planUsage(new Set([by]), hour, MAX_TIME))
+      for (const row of await this.#sumSegment(segment, by, undefined, where)) micros += row.cost_micros + row.assumed_micros;
+    return micros;
+  }
+
+  async #sumRows(by: SpendingQuery['by'], of: string, since: number, until: number): Promise<number> {
+    if (since >= until) return 0;
+    // An element of a list stands between quotes. LIKE would ignore case, and the dialects share no function to search.
+    const condition = by === 'key' ? sql<SqlBool>`key_id = ${of}` : sql<SqlBool>`replace(tags, ${`"${of}"`}, '') <> tags`;
+    const row = await this.#within(floorId(since), floorId(until + MAX_ID_LEAD_MS))
+      .select(sql<number>`coalesce(sum(coalesce(cost_micros, 0) + assumed_micros), 0)`.as('micros'))
+      .where('ts', '>=', since)
+      .where('ts', '<', until)
+      .where('state', '<>', 'open')
+      .where(condition)
+      .executeTakeFirstOrThrow();
+    return row.micros;
   }
 
   async #sumSegment(

@@ -50,6 +50,8 @@ export const SUM_COLUMNS = [
   'uncertain',
   ...TOKEN_COLUMNS,
   'cost_micros',
+  /** What attempts without usage may have cost; not part of `cost_micros`. */
+  'assumed_micros',
   'total_ms',
 ] as const;
 
@@ -67,6 +69,7 @@ export type SummedRow = Pick<
   | 'attempts'
   | 'provenance'
   | 'cost_micros'
+  | 'assumed_micros'
   | 'total_ms'
   | 'key_id'
   | 'model'
@@ -85,6 +88,7 @@ function computeSums(row: SummedRow): number[] {
     row.provenance === 'estimated' || row.provenance === 'uncertain' ? 1 : 0,
     ...TOKEN_COLUMNS.map((column) => row[column] ?? 0),
     row.cost_micros ?? 0,
+    row.assumed_micros,
     row.total_ms ?? 0,
   ];
 }

@@ -83,6 +83,8 @@ export interface AttemptOpening {
 export interface AttemptProgress extends Partial<TokenCounts> {
   exchange_id: string;
   number: number;
+  /** What the tokens so far cost; null when the price is unknown. */
+  cost_micros?: number | null;
 }
 
 /** What both an attempt and its exchange have at their end. Durations are monotonic. */
@@ -117,6 +119,8 @@ export interface ExchangeSettlement extends Settlement {
   id: string;
   /** Wall clock at the end. */
   ts: number;
+  /** What attempts that reported no usage may have cost. Budgets count it; reports do not. */
+  assumed_micros?: number;
   queue_ms?: number | null;
   notes?: readonly NoteRow[];
   /** Ids of the rules that the upstream's stream broke. */
@@ -168,6 +172,7 @@ export interface ExchangeRow extends SettledColumns {
   note_codes: string[];
   rules: string[];
   attempts: number;
+  assumed_micros: number;
 }
 
 /** An attempt as queries return it. */
@@ -285,8 +290,16 @@ export const listAttempt = (row: AttemptOpening): SqlValue[] => [
   cleanText(row.model),
 ];
 
-/** The values of a progress report: the tokens, then the attempt. */
-export const listProgress = (row: AttemptProgress): SqlValue[] => [...listTokens(row), row.exchange_id, row.number];
+/** Columns that `AttemptProgress` raises, in the order of `listProgress`, which adds the attempt. */
+export const PROGRESS_COLUMNS: readonly string[] = [...TOKEN_COLUMNS, 'cost_micros'];
+
+/** The values of a progress report: tokens and cost, then the attempt. */
+export const listProgress = (row: AttemptProgress): SqlValue[] => [
+  ...listTokens(row),
+  cleanCount(row.cost_micros, MAX_COST_MICROS),
+  row.exchange_id,
+  row.number,
+];
 
 const SETTLEMENT_COLUMNS = [
   ...TOKEN_COLUMNS,
@@ -328,7 +341,7 @@ export const listAttemptSettlement = (row: AttemptSettlement): SqlValue[] => [
 /** Columns that `ExchangeSettlement` fills, in the order of `listExchangeSettlement`, which adds the id. */
 export const EXCHANGE_SETTLEMENT_COLUMNS: readonly string[] = [
   ...SETTLEMENT_COLUMNS,
-  ...['settled_ts', 'queue_ms', 'notes_count', 'notes', 'note_codes', 'rules'],
+  ...['assumed_micros', 'settled_ts', 'queue_ms', 'notes_count', 'notes', 'note_codes', 'rules'],
 ];
 
 /** The values of a settled exchange. */
@@ -336,6 +349,7 @@ export function listExchangeSettlement(row: ExchangeSettlement): SqlValue[] {
   const { notes = [] } = row;
   return [
     ...listSettlement(row),
+    cleanCount(row.assumed_micros, MAX_COST_MICROS) ?? 0,
     Math.floor(row.ts),
     cleanMs(row.queue_ms),
     notes.length,

@@ -48,6 +48,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { name: 'ledger', up: createLedger },
   { name: 'keys', up: createKeys },
+  { name: 'budgets', up: addAssumedCosts },
 ];
 
 /** Only column types and clauses that SQLite and PostgreSQL read alike. */
@@ -101,6 +102,12 @@ async function createKeys(db: Kysely<Tables>): Promise<void> {
       id text primary key not null, ts bigint not null, actor text not null, action text not null,
       object text not null default '', details text not null default '{}'
     )`.execute(db);
+}
+
+/** What attempts without usage may have cost, which budgets count. */
+async function addAssumedCosts(db: Kysely<Tables>): Promise<void> {
+  await sql`alter table exchanges add column assumed_micros bigint not null default 0`.execute(db);
+  await sql`alter table usage_rollups add column assumed_micros bigint not null default 0`.execute(db);
 }
 
 const ENDING_COLUMNS = sql.raw(`

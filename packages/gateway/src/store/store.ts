@@ -2,7 +2,16 @@
 import type { Clock } from '../http/clock.ts';
 import type { KeyReader, KeyStore } from '../keys/records.ts';
 import type { Admission } from './ids.ts';
-import type { ExchangeDetail, ExchangePage, ListQuery, SessionDetail, SessionSummary, UsageQuery, UsageRow } from './queries.ts';
+import type {
+  ExchangeDetail,
+  ExchangePage,
+  ListQuery,
+  SessionDetail,
+  SessionSummary,
+  SpendingQuery,
+  UsageQuery,
+  UsageRow,
+} from './queries.ts';
 import type { AttemptOpening, AttemptProgress, AttemptSettlement, ExchangeOpening, ExchangeSettlement } from './rows.ts';
 import type { QueueStatus } from './write-queue.ts';
 
@@ -18,6 +27,8 @@ export interface StoreReader extends KeyReader {
   session(session: string, query?: Omit<ListQuery, 'filter'>): Promise<SessionDetail | null>;
   /** Sums of settled exchanges, from roll-ups. */
   usage(query: UsageQuery): Promise<UsageRow[]>;
+  /** What a key or tag has spent since a time, in millionths of a dollar. */
+  spending(query: SpendingQuery): Promise<number>;
   close(): Promise<unknown>;
 }
 

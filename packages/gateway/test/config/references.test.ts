@@ -39,7 +39,7 @@ const SETTINGS: Readonly<
     config: (authorization) => ({ providers: { x: { ...PROVIDER, headers: { authorization } } } }),
     read: (state) => state.providerFor('x')?.headers['authorization']?.reveal(),
   },
-  'auth.keys[0]': { config: (key) => ({ auth: { keys: [key] } }), read: ({ keys }) => keys[0]?.reveal() },
+  'auth.keys[0]': { config: (key) => ({ auth: { keys: [key] } }), read: ({ keys }) => keys[0]?.key.reveal() },
   'admin.key': { config: (key) => ({ admin: { key } }), read: ({ adminKey }) => adminKey?.reveal() },
   'metrics.key': { config: (key) => ({ metrics: { key } }), read: ({ metricsKey }) => metricsKey?.reveal() },
 };
@@ -129,7 +129,7 @@ describe('variables that name a file', () => {
       SLUICE_ADMIN_KEY_FILE: put('admin', SECRET),
     });
     expect(state.providerFor('openai')?.key?.reveal()).toBe(`sk-${SECRET}`);
-    expect(state.keys.map((key) => key.reveal())).toEqual(['client-one-0123456789', 'client-two-0123456789']);
+    expect(state.keys.map(({ key }) => key.reveal())).toEqual(['client-one-0123456789', 'client-two-0123456789']);
     expect(state.adminKey?.reveal()).toBe(SECRET);
   });
 

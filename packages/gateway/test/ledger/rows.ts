@@ -68,6 +68,7 @@ export const createExchange = (row: Partial<ExchangeRow> = {}): ExchangeRow => (
   note_codes: [],
   rules: [],
   attempts: 1,
+  assumed_micros: 0,
   input_tokens: 1234,
   output_tokens: 310,
   ...row,

@@ -9,6 +9,7 @@ import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse, peekUsage } from './response.ts';
+import { readOutputLimit } from './settings.ts';
 import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS } from './wire.ts';
 
@@ -30,6 +31,7 @@ export const anthropicMessagesCodec: Codec = {
   buildUrl,
   buildHeaders,
   readTarget: readBodyTarget,
+  readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
   peekUsage,

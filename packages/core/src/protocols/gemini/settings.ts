@@ -2,13 +2,14 @@
 
 import type { CanonicalRequest, Effort, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
 import { withSource } from '../../canonical/source.ts';
-import type { CodecContext } from '../../codec/protocol.ts';
+import type { CodecContext, OutputLimit } from '../../codec/protocol.ts';
 import {
   expectBoolean,
   expectList,
   expectNumber,
   expectObject,
   expectText,
+  findAmount,
   isTextRecord,
   optional,
   textOrEmpty,
@@ -417,3 +418,9 @@ const noteEffort = (field: keyof ThinkingConfig, message: string, context: Codec
 
 const dropThinkingField = (field: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
   noteDropped(context, { path: `/thinking/${field}`, feature: `thinking.${field}`, message });
+
+/** How much a request lets the model generate. */
+export function readOutputLimit(body: JsonObject): OutputLimit {
+  const config = toCamelObject(toCamelObject(body)['generationConfig']);
+  return { tokens: findAmount(config['maxOutputTokens']), choices: findAmount(config['candidateCount']) ?? 1 };
+}

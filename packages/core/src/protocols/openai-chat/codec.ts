@@ -9,6 +9,7 @@ import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { adjustForwarded, encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse, peekUsage } from './response.ts';
+import { readOutputLimit } from './settings.ts';
 import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
@@ -31,6 +32,7 @@ export const openaiChatCodec: Codec = {
   buildUrl,
   buildHeaders,
   readTarget: readBodyTarget,
+  readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
   peekUsage,

@@ -8,6 +8,7 @@ import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
+import { readOutputLimit } from './settings.ts';
 import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
@@ -29,6 +30,7 @@ export const openaiResponsesCodec: Codec = {
   buildUrl,
   buildHeaders,
   readTarget,
+  readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeError },

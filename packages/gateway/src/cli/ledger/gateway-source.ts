@@ -220,6 +220,7 @@ const EXCHANGE: Readers<ExchangeRow> = {
   note_codes: readTexts,
   rules: readTexts,
   attempts: readCount,
+  assumed_micros: readCount,
 };
 
 const ATTEMPT: Readers<AttemptRow> = { ...COMMON, exchange_id: readName, number: readCount, upstream_request_id: readText };

@@ -7,6 +7,7 @@ import {
   ATTEMPT_SETTLEMENT_COLUMNS,
   EXCHANGE_SETTLEMENT_COLUMNS,
   OPENING_COLUMNS,
+  PROGRESS_COLUMNS,
   type SqlValue,
   TOKEN_COLUMNS,
 } from '../rows.ts';
@@ -132,7 +133,7 @@ export class SqliteLedger {
         if (first?.run(...values, this.#boot.boot).changes) second?.run(...pickMark(values));
         return;
       case 'reportProgress':
-        first?.run(...repeatTokens(values));
+        first?.run(...repeatCounts(values));
         return;
       case 'settleAttempt':
         first?.run(...values);
@@ -214,9 +215,9 @@ const pickMark = ([
   model = null,
 ]: readonly SqlValue[]): SqlValue[] => [provider, protocol, model, number, id, number];
 
-/** Each token count is bound twice, for `raise`. */
-const repeatTokens = (values: readonly SqlValue[]): SqlValue[] =>
-  values.flatMap((value, index) => (index < TOKEN_COLUMNS.length ? [value, value] : [value]));
+/** Each count is bound twice, for `raise`. */
+const repeatCounts = (values: readonly SqlValue[]): SqlValue[] =>
+  values.flatMap((value, index) => (index < PROGRESS_COLUMNS.length ? [value, value] : [value]));
 
 const marks = (count: number): string => Array(count).fill('?').join(', ');
 
@@ -235,14 +236,27 @@ const OPEN_ATTEMPT = `INSERT INTO attempts (${ATTEMPT_COLUMNS.join(', ')}, boot_
 const MARK_ATTEMPT = `UPDATE exchanges SET provider = ?, upstream_protocol = ?, model = ?, attempts = ?
   WHERE id = ? AND state = 'open' AND attempts < ?`;
 
-const REPORT_PROGRESS = `UPDATE attempts SET ${TOKEN_COLUMNS.map(raise).join(', ')}
+const REPORT_PROGRESS = `UPDATE attempts SET ${PROGRESS_COLUMNS.map(raise).join(', ')}
   WHERE exchange_id = ? AND number = ? AND state = 'open'`;
 
 const SETTLE_ATTEMPT = `UPDATE attempts SET state = 'settled', ${assign(ATTEMPT_SETTLEMENT_COLUMNS)}
   WHERE exchange_id = ? AND number = ? AND state = 'open'`;
 
 const SUMMED_COLUMNS = [
-  ...['ts', 'state', 'ending', 'http_status', 'attempts', 'provenance', 'cost_micros', 'total_ms', 'key_id', 'model', 'provider'],
+  ...[
+    'ts',
+    'state',
+    'ending',
+    'http_status',
+    'attempts',
+    'provenance',
+    'cost_micros',
+    'assumed_micros',
+    'total_ms',
+    'key_id',
+    'model',
+    'provider',
+  ],
   ...['tags', ...TOKEN_COLUMNS],
 ].join(', ');
 

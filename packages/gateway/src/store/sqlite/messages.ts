@@ -1,7 +1,7 @@
 /** What the main thread and the workers of the store send each other. */
 import type { AuditEntry, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import type { StoreErrorCode } from '../errors.ts';
-import type { ListQuery, UsageQuery } from '../queries.ts';
+import type { ListQuery, SpendingQuery, UsageQuery } from '../queries.ts';
 import type { Boot, Operation } from './ledger.ts';
 
 /** What a worker needs to start. */
@@ -40,6 +40,7 @@ export type WorkerRequest =
   | { readonly kind: 'saveKey'; readonly record: KeyRecord; readonly entry: AuditEntry }
   | { readonly kind: 'touchKeys'; readonly uses: readonly (readonly [id: string, ts: number])[] }
   | { readonly kind: 'addAudit'; readonly entry: AuditEntry }
+  | { readonly kind: 'spending'; readonly query: SpendingQuery }
   | { readonly kind: 'prune' }
   | { readonly kind: 'stop' };
 

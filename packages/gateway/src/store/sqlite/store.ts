@@ -5,7 +5,16 @@ import { type Clock, REAL_CLOCK } from '../../http/clock.ts';
 import type { AuditEntry, AuditPage, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import { StoreError } from '../errors.ts';
 import { type Admission, IdSource } from '../ids.ts';
-import type { ExchangeDetail, ExchangePage, ListQuery, SessionDetail, SessionSummary, UsageQuery, UsageRow } from '../queries.ts';
+import type {
+  ExchangeDetail,
+  ExchangePage,
+  ListQuery,
+  SessionDetail,
+  SessionSummary,
+  SpendingQuery,
+  UsageQuery,
+  UsageRow,
+} from '../queries.ts';
 import {
   type AttemptOpening,
   type AttemptProgress,
@@ -122,6 +131,10 @@ class SqliteReader implements StoreReader {
 
   listAudit(query: AuditQuery = {}): Promise<AuditPage> {
     return this.#worker.request({ kind: 'audit', query });
+  }
+
+  spending(query: SpendingQuery): Promise<number> {
+    return this.#worker.request({ kind: 'spending', query });
   }
 
   close(): Promise<unknown> {

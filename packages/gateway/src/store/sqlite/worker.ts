@@ -65,6 +65,8 @@ class ReaderWorker {
         return queries.session(request.session, request.query);
       case 'usage':
         return queries.usage(request.query);
+      case 'spending':
+        return queries.spending(request.query);
       default:
         throw new StoreError('query', `a reader cannot ${request.kind}`);
     }
