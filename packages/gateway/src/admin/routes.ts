@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { CODECS } from '@sluice/core/engine';
 import { z } from 'zod';
+import type { BudgetStatus } from '../admission/gate.ts';
 import type { Captures } from '../capture/captures.ts';
 import type { GatewayState, ModelTarget } from '../config/resolve.ts';
 import { type KeyBook, KeyError } from '../keys/key-book.ts';
@@ -35,6 +36,7 @@ import { Problem } from './problem.ts';
 import { LazyList } from './serialize.ts';
 import {
   ATTEMPT,
+  BUDGET,
   CAPTURE,
   CAPTURE_SUMMARY,
   CONFIG,
@@ -47,6 +49,7 @@ import {
   SESSION,
   USAGE,
   viewAttempt,
+  viewBudget,
   viewCapture,
   viewConfig,
   viewExchange,
@@ -65,6 +68,8 @@ export interface AdminContext {
   readonly access: AdminAccess;
   readonly breakers: Breakers;
   readonly captures: Pick<Captures, 'get' | 'list'>;
+  /** Budgets of the configuration, and those of keys that were used. */
+  listBudgets(): Promise<readonly BudgetStatus[]>;
   /** The configuration in force. */
   state(): GatewayState;
   /** The configuration file; null without one. */
@@ -322,6 +327,16 @@ export const ROUTES: readonly Route[] = [
       const table = createPriceTable(state);
       const price = provider === undefined || model === undefined ? null : viewPrice(table.find(provider, model), context.now());
       return { body: { version: table.version, configured: Object.keys(state.prices), price } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'budgets',
+    about: 'Budgets of tags and keys: limit, spent, reserved by running requests, left',
+    access: 'read',
+    response: z.strictObject({ budgets: z.array(BUDGET) }),
+    async handle({ context: { listBudgets } }) {
+      return { body: { budgets: (await listBudgets()).map(viewBudget) } };
     },
   }),
   route({

@@ -1,9 +1,11 @@
 /** What the admin API returns: one schema per resource, and the functions that build it. */
 
 import { z } from 'zod';
+import type { BudgetStatus } from '../admission/gate.ts';
 import { LIMITS, type LimitKey } from '../config/options.ts';
 import type { ConfiguredProvider } from '../config/providers.ts';
 import type { GatewayState, ModelTarget } from '../config/resolve.ts';
+import { PERIODS } from '../keys/amounts.ts';
 import { BUCKET_NAMES, chooseRates, type Rates } from '../prices/rates.ts';
 import type { ModelPrice, PriceTable } from '../prices/table.ts';
 import { type AttemptRow, classify, type ExchangeRow, type SessionSummary, SUM_COLUMNS, type UsageRow } from '../store/index.ts';
@@ -169,6 +171,32 @@ export const USAGE = z.strictObject({
 
 /** Usage of the ledger. */
 export const viewUsage = ({ ts, ...rest }: UsageRow): z.infer<typeof USAGE> => ({ ...rest, bucket_at: formatOptionalTime(ts) });
+
+/** A budget and what is left of it. */
+export const BUDGET = z.strictObject({
+  by: z.enum(['key', 'tag']),
+  id: z.string().describe('The id of the key, or the tag.'),
+  name: z.string().describe('The name of the key, or the tag.'),
+  period: z.enum(PERIODS),
+  limit_micros: count.describe('Millionths of a US dollar, as the other amounts.'),
+  spent_micros: count,
+  reserved_micros: count.describe('Held by running requests.'),
+  left_micros: count.describe('What new requests can still reserve.'),
+  resets_at: time.nullable().describe('When the period ends; null for total.'),
+});
+
+/** A budget of the gate. */
+export const viewBudget = (status: BudgetStatus): z.infer<typeof BUDGET> => ({
+  by: status.by,
+  id: status.id,
+  name: status.name,
+  period: status.period,
+  limit_micros: status.limit,
+  spent_micros: status.spent,
+  reserved_micros: status.reserved,
+  left_micros: status.left,
+  resets_at: formatOptionalTime(status.resetsAt),
+});
 
 /** A provider and its health. */
 export const PROVIDER = z.strictObject({
@@ -339,6 +367,7 @@ export const NAMED_SCHEMAS = {
   Provider: PROVIDER,
   Price: PRICE,
   Model: MODEL,
+  Budget: BUDGET,
   Config: CONFIG,
   Key: KEY,
   AuditEntry: AUDIT_ENTRY,

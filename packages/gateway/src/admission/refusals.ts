@@ -77,7 +77,8 @@ export function refuseMoney(micros: number, { account, spent, reserved }: Shorta
   const what = left === 0 ? 'is spent' : 'is too low for this request';
   const advice = left === 0 ? '' : '; set a lower output limit, or send less input';
   const message = `the budget of ${of} ${what}: ${numbers}. ${capitalize(need)}${advice}`;
-  return new LimitRefusal('budget', { code: 'BILLING', message, http_status: 429, details: HOPELESS });
+  // Each protocol has its own status: OpenAI 429, Anthropic 402, Gemini 400, which their clients do not retry.
+  return new LimitRefusal('budget', { code: 'BILLING', message, details: HOPELESS });
 }
 
 /** A budget applies, and what the request costs cannot be known. */

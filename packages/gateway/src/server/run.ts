@@ -127,7 +127,11 @@ export async function run({
     captures?.configure(state.capture, hasKeys());
     if (endsRequests) services.streams.stopKey(record.id, REVOKED);
   });
-  const admin = createAdmin({ store, keys, feed, access, captures, state: () => state, file: file ?? null, redact }, services);
+  const listBudgets = () => services.gate.list(state.budgets);
+  const admin = createAdmin(
+    { store, keys, feed, access, captures, listBudgets, state: () => state, file: file ?? null, redact },
+    services,
+  );
   const gateway = new Gateway({ ...services, observers: captures }, admin, tls);
   const certificate = first.listen.tls && (await watchCertificate(first.listen.tls, gateway, log, watch.pollMs));
   const metricsListener = first.metricsListen && new MetricsListener(services);
@@ -207,7 +211,7 @@ const watchCertificate = (files: TlsFiles, gateway: Gateway, log: Logger, pollMs
 
 /** Creates the admin API. */
 const createAdmin = (
-  context: Pick<AdminContext, 'store' | 'keys' | 'feed' | 'access' | 'captures' | 'state' | 'file' | 'redact'>,
+  context: Pick<AdminContext, 'store' | 'keys' | 'feed' | 'access' | 'captures' | 'listBudgets' | 'state' | 'file' | 'redact'>,
   { breakers, log, limits }: Services,
 ): AdminApi => new AdminApi({ ...context, breakers, log, now: Date.now, stallMs: limits.stallMs });
 

@@ -38,6 +38,7 @@ beforeAll(async () => {
     access: new AdminAccess({ policy: () => ({ adminKey: undefined, hasClientKeys: false }) }),
     breakers: {} as AdminContext['breakers'],
     captures: { get: async () => undefined, list: async () => [] },
+    listBudgets: async () => [],
     state: () => {
       throw new Error('not needed');
     },

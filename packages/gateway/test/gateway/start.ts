@@ -11,6 +11,7 @@ import { createRedact } from '../../src/observe/redact.ts';
 import { createDirectory } from '../../src/server/directory.ts';
 import { createServices } from '../../src/server/run.ts';
 import { Gateway } from '../../src/server/server.ts';
+import type { Store } from '../../src/store/index.ts';
 import { Breakers } from '../../src/upstream/breaker.ts';
 import { DemoTransport } from '../../src/upstream/demo.ts';
 import { TestAuthority } from './certificates.ts';
@@ -30,6 +31,10 @@ export interface StartOptions {
   clock?: Clock;
   /** Client keys of a store. */
   book?: KeyBook;
+  /** Where exchanges are recorded; without it, they are not. */
+  store?: Store;
+  /** Milliseconds since 1970, for budgets. */
+  wallClock?: () => number;
   /** Parts that are not as usual. */
   services?: (services: Services) => Services;
   /** A certificate of this process with `https`; by default as SLUICE_TEST_SCHEME says, so that any test can be run over TLS. */
@@ -62,6 +67,7 @@ export interface Started {
 /** The gateway in this process, on a port of the system's choice. Every limit of the configuration may be short. */
 export async function startGateway(options: StartOptions): Promise<Started> {
   const { config, env = {}, hasBreakers = false, clock = REAL_CLOCK, book, services: change = (same) => same } = options;
+  const { store, wallClock } = options;
   const secrets = new SecretRegistry();
   const listen = { host: '127.0.0.1', port: 0 };
   const source = loadConfig('sluice.json', JSON.stringify({ listen, ...config }), env);
@@ -70,7 +76,16 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   const lines: string[] = [];
   const redact = createRedact(secrets);
   const log = createLog('debug', redact, (line) => void lines.push(line));
-  const made = createServices({ limits: state.limits, log, redact, directory: () => directory, clock });
+  const made = createServices({
+    limits: state.limits,
+    log,
+    redact,
+    directory: () => directory,
+    clock,
+    timeZone: state.timeZone,
+    ...(store && { store }),
+    ...(wallClock && { wallClock }),
+  });
   const services = change(hasBreakers ? made : { ...made, breakers: new NoBreakers(() => 0) });
   const { scheme = process.env['SLUICE_TEST_SCHEME'] ?? 'http' } = options;
   const tls = scheme === 'https' ? await readTlsPair(issueShared()) : undefined;
@@ -84,6 +99,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     log: parsed,
     ended: (id) => eventually(() => parsed().find((line) => line['request_id'] === id && line['msg'] === 'answered')),
     close: (deadlineMs) => {
+      services.gate.close();
       const closed = gateway.close(deadlineMs ?? 0);
       return deadlineMs === undefined && clock instanceof TestClock ? clock.until(closed) : closed;
     },

@@ -145,8 +145,8 @@ describe('CSV', () => {
   test('has a header and ends every line with CRLF', () => {
     const rows = [createUsage({ group: 'a,b', ts: NIGHT, requests: 2, cost_micros: 1_500_000 })];
     const lines = [...formatCsv(rows, 'model')].join('').split('\r\n');
-    expect(lines[0]).toMatch(/^by,group,bucket_at,requests,errors,.*,cost_micros,total_ms,cost_usd$/);
-    expect(lines[1]).toMatch(/^model,"a,b",2026-11-17T03:30:00\.000Z,2,0,.*,1500000,0,1\.500000$/);
+    expect(lines[0]).toMatch(/^by,group,bucket_at,requests,errors,.*,cost_micros,assumed_micros,total_ms,cost_usd$/);
+    expect(lines[1]).toMatch(/^model,"a,b",2026-11-17T03:30:00\.000Z,2,0,.*,1500000,0,0,1\.500000$/);
     expect(lines.slice(2)).toEqual(['']);
   });
 

@@ -119,7 +119,7 @@ function addRow(sums: Sums, row: Record<string, never>): void {
   add('attempts', row['attempts'] ?? 0);
   add('unpriced', (row['attempts'] ?? 0) > 0 && row['cost_micros'] === null ? 1 : 0);
   add('uncertain', ['estimated', 'uncertain'].includes(row['provenance'] ?? '') ? 1 : 0);
-  for (const name of [...TOKENS, 'cost_micros', 'total_ms']) add(name, row[name] ?? 0);
+  for (const name of [...TOKENS, 'cost_micros', 'assumed_micros', 'total_ms']) add(name, row[name] ?? 0);
 }
 
 /** The roll-ups of the database, in the form of `sumExchanges`. */

@@ -28,22 +28,31 @@ test('the version that rows need is the newest', () => {
   expect(SCHEMA_VERSION).toBe(MIGRATIONS.length);
 });
 
-test('a database of version 1 is migrated forward with its rows, and each step is recorded once', async () => {
+test('a database is migrated forward with its rows, and each step is recorded once', async () => {
   const file = `${createFolder()}/sluice.db`;
-  const first = await openVersion(file, MIGRATIONS.slice(0, 1), 'a');
+  const first = await openVersion(file, MIGRATIONS, 'a');
   first.ledger.recover(0);
   first.ledger.write([open({ id: '1', ts: 1 })]);
   first.db.close();
   for (const boot of ['b', 'c']) {
-    const next = await openVersion(file, [...MIGRATIONS.slice(0, 1), NEXT], boot);
+    const next = await openVersion(file, [...MIGRATIONS, NEXT], boot);
     next.ledger.recover(0);
-    expect(readTable(next.db, 'schema_versions')).toMatchObject([
-      { version: 1, name: 'ledger' },
-      { version: 2, name: 'keys' },
-    ]);
+    expect(readTable(next.db, 'schema_versions')).toMatchObject(
+      [...MIGRATIONS, NEXT].map(({ name }, index) => ({ version: index + 1, name })),
+    );
     expect(readTable(next.db, 'exchanges')).toMatchObject([{ id: '1', state: 'crashed', priority: 3 }]);
     next.db.close();
   }
+});
+
+test('rows and roll-ups of version 1 count no assumed cost', async () => {
+  const file = `${createFolder()}/sluice.db`;
+  const db = openWriter(file);
+  await migrate(createKysely(db, UNGUARDED), 1, MIGRATIONS.slice(0, 1));
+  db.exec("INSERT INTO exchanges (id, ts, boot_id, node_id) VALUES ('1', 1, 'a', 'n')");
+  await migrate(createKysely(db, UNGUARDED), 1);
+  expect(readTable(db, 'exchanges')).toMatchObject([{ id: '1', assumed_micros: 0 }]);
+  db.close();
 });
 
 test('the previous release reads and writes a migrated database, also while the next one uses it', async () => {

@@ -244,7 +244,7 @@ describe('usage', () => {
 
   test('a result with too many rows is refused instead of cut', async () => {
     const { queries, db } = await createLedger();
-    const sums = Array(15).fill(0).join(', ');
+    const sums = Array(16).fill(0).join(', ');
     db.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50001)
       INSERT INTO usage_rollups SELECT 4, ${START / HOUR}, '', 'k' || i, '', '', ${sums} FROM n`);
     await expect(queries.usage({ by: 'key', bucket: 'hour' })).rejects.toMatchObject({ code: 'query' });

@@ -342,7 +342,16 @@ const EXCHANGE_KEYS = [
   ] as const),
   ...(['model_answered', 'http_status', 'ending', 'error_code', 'input_tokens', 'cache_read_tokens'] as const),
   ...(['cache_creation_tokens', 'output_tokens', 'reasoning_tokens', 'input_audio_tokens', 'output_audio_tokens'] as const),
-  ...(['provenance', 'cost_micros', 'price_version', 'possibly_billed', 'queue_ms', 'connect_ms', 'first_byte_ms'] as const),
+  ...([
+    'provenance',
+    'cost_micros',
+    'assumed_micros',
+    'price_version',
+    'possibly_billed',
+    'queue_ms',
+    'connect_ms',
+    'first_byte_ms',
+  ] as const),
   ...(['first_token_ms', 'total_ms', 'attempts', 'notes_count', 'notes', 'note_codes', 'rules', 'node_id', 'boot_id'] as const),
 ] as const satisfies readonly (keyof ExchangeRow)[];
 
