@@ -45,7 +45,7 @@ const serve = (checkout, config) => (port) => [
   ...(hasLedger(checkout) ? ['--data', mkdtempSync(join(FOLDER, 'data-'))] : []),
 ];
 
-/** Sluice with its ledger on disk, beside the same without it. `plain`: the subject that the ledger is compared with. */
+/** Sluice with its ledger on disk, beside the same without it. `plain`: the subject that it is compared with. */
 function ledgersOf(plain) {
   return ['strict', 'relaxed'].map((durability) => ({
     ...plain,
@@ -54,6 +54,22 @@ function ledgersOf(plain) {
     plain: plain.name,
     argv: serve(HERE, writeConfig(`${durability}.yaml`, `durability: ${durability}\n`)),
   }));
+}
+
+/** Sluice with a ledger and with every kind of limit on its key, beside the ledger alone. */
+function limitsOf(plain) {
+  const config = writeConfig(
+    'limits.yaml',
+    'default_price: { input: 1, output: 1 }\nbudgets: [{ tag: team=a, limit: 1000000usd/month }]\n',
+  );
+  return {
+    ...plain,
+    name: `${plain.name}, strict ledger and limits`,
+    goal: undefined,
+    plain: `${plain.name}, strict ledger`,
+    atMost: { requestLoop: 1.3 },
+    argv: (port) => [here('./with-limits.mjs'), config, String(port), mkdtempSync(join(FOLDER, 'data-'))],
+  };
 }
 
 /** Sluice of a checkout, passing and converting: as it is, or this one without a ledger. */
@@ -76,9 +92,11 @@ export function subjects() {
     { name: 'Portkey, passing', argv: portkey, client: OPENAI, model: same, headers: PORTKEY_HEADERS },
     passing,
     ...ledgersOf(passing),
+    limitsOf(passing),
     { name: 'hand-written, converting', argv: reference('hand-convert.mjs'), client: ANTHROPIC, model: same },
     converting,
     ...ledgersOf(converting),
+    limitsOf(converting),
   ]);
 }
 

@@ -35,8 +35,11 @@ export class Demand {
 
   /** About how many tokens the request uses: its input, and the output that it asks for. */
   get tokens(): number {
-    const { bytes, output } = this.#options;
-    return Math.ceil(bytes / BYTES_PER_TOKEN) + (output === 'none' ? 0 : (output.tokens ?? 0) * output.choices);
+    const { bytes, output, targets, prices } = this.#options;
+    let window = 0;
+    for (const { provider, model } of targets)
+      window = Math.max(window, prices.find(provider, model).contextWindow ?? Number.POSITIVE_INFINITY);
+    return Math.min(Math.ceil(bytes / BYTES_PER_TOKEN), window) + (output === 'none' ? 0 : (output.tokens ?? 0) * output.choices);
   }
 
   /** The most that one attempt can cost, at the most expensive target; or the target whose price is unknown. */

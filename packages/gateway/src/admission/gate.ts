@@ -196,10 +196,11 @@ export class AdmissionGate {
     return this.#options.backend.load(this.#listTagAccounts(budgets, this.#options.wallClock()));
   }
 
-  /** Budgets and what is left of them: those of the configuration, and those of keys that were used since the start. */
-  async list(budgets: readonly TagBudget[]): Promise<BudgetStatus[]> {
-    await this.prepare(budgets);
+  /** Budgets and what is left of them: of tags, of these keys, and of other keys that were used since the start. */
+  async list(budgets: readonly TagBudget[], callers: readonly Caller[] = []): Promise<BudgetStatus[]> {
     const now = this.#options.wallClock();
+    await this.#options.backend.load(callers.flatMap((caller) => this.#listAccounts(caller, [], [], now)));
+    await this.prepare(budgets);
     const current = new Map(
       this.#listTagAccounts(budgets, now).map((account) => [`${account.period} ${account.of}`, account.micros]),
     );

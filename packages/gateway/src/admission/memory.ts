@@ -138,17 +138,20 @@ class AccountBook {
   }
 
   reserve(name: string, micros: number, limits: readonly AccountLimit[]): Shortage | undefined {
-    const parts: Part[] = [];
-    for (const limit of limits) {
-      const account = this.#accounts.get(buildName(limit));
-      if (!account) throw new Error('an account was not loaded');
-      const balance = account.find(limit);
-      if (exceeds(balance, micros, limit)) return { account: limit, spent: balance.spent, reserved: balance.reserved };
-      parts.push({ balance, limit });
-    }
+    const parts = limits.map((limit) => this.#findPart(limit));
+    const short = parts.filter(({ balance, limit }) => exceeds(balance, micros, limit));
+    // A budget that is spent says more than one that running requests hold.
+    const worst = short.find(({ balance, limit }) => balance.spent + micros > limit.micros) ?? short[0];
+    if (worst) return { account: worst.limit, spent: worst.balance.spent, reserved: worst.balance.reserved };
     for (const { balance } of parts) balance.reserved += micros;
     this.#reservations.set(name, { micros, parts });
     return undefined;
+  }
+
+  #findPart(limit: AccountLimit): Part {
+    const account = this.#accounts.get(buildName(limit));
+    if (!account) throw new Error('an account was not loaded');
+    return { balance: account.find(limit), limit };
   }
 
   raise(name: string, micros: number): boolean {

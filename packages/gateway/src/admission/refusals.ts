@@ -64,7 +64,8 @@ export const refuseTokens = (limit: number, needed: number, { used, resetsInMs }
 export function refuseMoney(micros: number, { account, spent, reserved }: Shortage): LimitRefusal {
   const { by, name, window, period } = account;
   const of = by === 'key' ? 'this key' : `tag ${name}`;
-  const left = Math.max(0, account.micros - spent);
+  const left = Math.max(0, account.micros - spent - reserved);
+  const isSpent = spent >= account.micros;
   const resets = period === 'total' ? '' : `; it resets at ${new Date(window.end).toISOString()}`;
   const numbers = `limit ${formatUsd(account.micros)} USD per ${period}, spent ${formatUsd(spent)}, reserved by running requests ${formatUsd(reserved)}, left ${formatUsd(left)}${resets}`;
   const need = `this request may cost up to ${formatUsd(micros)} USD`;
@@ -74,8 +75,8 @@ export function refuseMoney(micros: number, { account, spent, reserved }: Shorta
       `running requests hold the rest of the budget of ${of}: ${numbers}. ${capitalize(need)}; retry soon`,
       RETRY_MS,
     );
-  const what = left === 0 ? 'is spent' : 'is too low for this request';
-  const advice = left === 0 ? '' : '; set a lower output limit, or send less input';
+  const what = isSpent ? 'is spent' : 'is too low for this request';
+  const advice = isSpent ? '' : '; set a lower output limit, or send less input';
   const message = `the budget of ${of} ${what}: ${numbers}. ${capitalize(need)}${advice}`;
   // Each protocol has its own status: OpenAI 429, Anthropic 402, Gemini 400, which their clients do not retry.
   return new LimitRefusal('budget', { code: 'BILLING', message, details: HOPELESS });

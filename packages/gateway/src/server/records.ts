@@ -114,8 +114,10 @@ export const createReadSpending =
   (store: Store | undefined): ReadSpending =>
   async ({ by, of }, since) => {
     if (!store) return 0;
+    const { last_error: reason } = store.status();
+    if (reason !== null) throw new StoreError('unavailable', reason);
     // The exchanges of this run count, too: a budget may be added while the gateway runs.
-    await store.flush();
+    await store.sync();
     return store.spending({ by, of, since });
   };
 

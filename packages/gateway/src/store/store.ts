@@ -62,6 +62,8 @@ export interface Store extends Ledger, StoreReader, KeyStore {
   status(): StoreStatus;
   /** Resolves when no row waits. */
   flush(): Promise<void>;
+  /** Resolves when the rows that wait now are written, whatever is added meanwhile. */
+  sync(): Promise<void>;
   /** Starts to delete exchanges beyond the retention, in small transactions. Returns how many the first one deleted. */
   prune(): Promise<number>;
   /** Copies the database to a new file while the gateway runs. */

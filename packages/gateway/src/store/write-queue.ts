@@ -53,6 +53,8 @@ export class WriteQueue<Row> {
   #failed = 0;
   #lastError: string | null = null;
   #idleListeners: (() => void)[] = [];
+  /** In the order of their rows. */
+  #syncListeners: { readonly rows: number; readonly resolve: () => void }[] = [];
 
   constructor(send: SendBatch<Row>, limits: QueueLimits, clock: Clock) {
     this.#send = send;
@@ -138,6 +140,7 @@ export class WriteQueue<Row> {
       else reject(new StoreError('rejected', `the database rejected a row: ${message}`));
     }
     if (this.#state !== 'closed') this.#state = 'idle';
+    this.#notifySynced();
     if (this.#entries.length === 0) this.#notifyIdle();
     else this.#schedule();
   }
@@ -160,8 +163,22 @@ export class WriteQueue<Row> {
     });
   }
 
+  /** Resolves when the rows that wait now are written, whatever is added meanwhile. */
+  sync(): Promise<void> {
+    if (this.#entries.length === 0 || this.#state === 'closed') return Promise.resolve();
+    const rows = this.#written + this.#rejected + this.#entries.length;
+    return new Promise((resolve) => {
+      this.#syncListeners.push({ rows, resolve });
+    });
+  }
+
   #notifyIdle(): void {
     for (const listener of this.#idleListeners.splice(0)) listener();
+  }
+
+  #notifySynced(): void {
+    const done = this.#state === 'closed' ? Number.POSITIVE_INFINITY : this.#written + this.#rejected;
+    while (this.#syncListeners[0] && this.#syncListeners[0].rows <= done) this.#syncListeners.shift()?.resolve();
   }
 
   /** Refuses further rows. Rows that still wait are rejected; their number is returned. */
@@ -172,6 +189,7 @@ export class WriteQueue<Row> {
     for (const { reject } of lost)
       reject(new StoreError('closed', 'the store was closed before the row was known to be written'));
     this.#notifyIdle();
+    this.#notifySynced();
     return lost.length;
   }
 }

@@ -249,6 +249,10 @@ class SqliteStore extends SqliteReader implements Store {
     return this.#queue.flush();
   }
 
+  sync(): Promise<void> {
+    return this.#queue.sync();
+  }
+
   prune(): Promise<number> {
     return this.#writer.request({ kind: 'prune' });
   }
