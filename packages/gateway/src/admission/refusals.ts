@@ -5,11 +5,8 @@ import { formatUsd } from '../keys/amounts.ts';
 import type { RateState, Shortage } from './backend.ts';
 import type { DemandTarget } from './demand.ts';
 
-/** The limits that refuse requests, as metrics name them. */
-export const LIMIT_KINDS = ['concurrency', 'requests', 'tokens', 'budget', 'reserved', 'price', 'unavailable'] as const;
-
-/** One of `LIMIT_KINDS`. */
-export type LimitKind = (typeof LIMIT_KINDS)[number];
+/** The limits that refuse requests, as metrics name them. `reserved`: a budget that running requests hold. */
+type LimitKind = 'concurrency' | 'requests' | 'tokens' | 'budget' | 'reserved' | 'price' | 'unavailable';
 
 /** A request that a limit refuses. */
 export class LimitRefusal extends CodecError {

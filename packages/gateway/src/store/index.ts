@@ -9,7 +9,6 @@ export type {
   ExchangeDetail,
   ExchangePage,
   SessionSummary,
-  SpendingQuery,
   UsageQuery,
   UsageRow,
 } from './queries.ts';

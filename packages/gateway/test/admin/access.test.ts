@@ -18,6 +18,7 @@ const LEVELS: Readonly<Record<string, AccessLevel>> = {
   'GET providers': 'read',
   'GET models': 'read',
   'GET prices': 'read',
+  'GET budgets': 'read',
   'GET config': 'read',
   'GET store': 'read',
   'GET whoami': 'read',

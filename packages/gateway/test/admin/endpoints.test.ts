@@ -20,6 +20,7 @@ beforeAll(async () => {
     isPersistent: true,
     config: {
       admin: { key: ADMIN_KEY },
+      budgets: [{ tag: 'team=a', limit: '100.50usd/month' }],
       providers: { down: SERVER, openai: { api_key: 'sk-none-0123456789' } },
       models: { fast: ['openai/gpt-5-mini', 'demo/hello'], dead: 'down/m' },
       prices: { 'down/m': { input: 1.25, output: 10 } },
@@ -124,6 +125,23 @@ describe('other resources', () => {
     // Requests of other tests have no key.
     const { json } = await get(`usage?${query}`);
     expect({ ...json, usage: json.usage.filter(({ group }: { group: string | null }) => group !== '') }).toMatchObject(expected);
+  });
+
+  test('budgets show limit, spent, reserved, left and reset', async () => {
+    const { json } = await get('budgets');
+    expect(json.budgets).toEqual([
+      {
+        by: 'tag',
+        id: 'team=a',
+        name: 'team=a',
+        period: 'month',
+        limit_micros: 100_500_000,
+        spent_micros: 0,
+        reserved_micros: 0,
+        left_micros: 100_500_000,
+        resets_at: expect.stringMatching(/-01T00:00:00\.000Z$/),
+      },
+    ]);
   });
 
   test('providers show a pause after failures, and its reason without an address', async () => {

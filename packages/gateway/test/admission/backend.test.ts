@@ -20,7 +20,7 @@ describe('concurrency', () => {
     expect(['4', '5'].map((member) => backend.acquire('k', member, 2))).toEqual([true, false]);
   });
 
-  test('a slot that nobody renews is free after its lease, a renewed one is not', async () => {
+  test('a slot that is not renewed is free after its lease, a renewed one is not', async () => {
     const { backend, clock } = create();
     backend.acquire('k', 'lost', 2);
     backend.acquire('k', 'kept', 2);

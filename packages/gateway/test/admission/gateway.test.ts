@@ -94,7 +94,7 @@ describe('concurrency', () => {
     expect((await ask('a')).status).toBe(200);
   });
 
-  test('the refusal says which limit, and when to retry', async () => {
+  test('the refusal names the limit, and when to retry', async () => {
     const { upstream, ask } = await start([createCaller('a', { concurrency: 1 })]);
     const { script, release } = hold(answerWith(1, 1));
     upstream.play(script);
