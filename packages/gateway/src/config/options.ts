@@ -35,6 +35,8 @@ export interface Options {
   readonly retention: number | null;
   /** Which exchanges are kept with their bodies. */
   readonly capture: CaptureOptions;
+  /** Whether requests with the same `Idempotency-Key` share a response; undefined when they do not. */
+  readonly idempotency: IdempotencyOptions | undefined;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
@@ -100,6 +102,13 @@ export interface TagBudget {
   /** As in `x-sluice-tags`: `team=a`. */
   readonly tag: string;
   readonly limit: Budget;
+}
+
+/** How long responses are kept for requests that clients repeat. */
+export interface IdempotencyOptions {
+  readonly ttlMs: number;
+  /** Bytes of all responses. */
+  readonly maxBytes: number;
 }
 
 /** `strict`: a client receives the end of its response when its usage is on disk. `relaxed`: it does not wait. */

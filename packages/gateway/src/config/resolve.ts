@@ -15,6 +15,7 @@ import { type Goal, type ModelTable, matchPattern, readModels } from './models.t
 import type {
   CaptureOptions,
   Durability,
+  IdempotencyOptions,
   KeyOptions,
   Limits,
   ListenAddress,
@@ -66,6 +67,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     durability: options.durability,
     retentionDays: options.retention,
     capture: options.capture,
+    idempotency: options.idempotency,
     providers,
     models: [...table.names.keys()],
     warnings: world.warnings,
@@ -129,6 +131,8 @@ export interface GatewayState {
   readonly retentionDays: number | null;
   /** Which exchanges are kept with their bodies. */
   readonly capture: CaptureOptions;
+  /** How responses are shared between requests with the same `Idempotency-Key`; undefined when they are not. */
+  readonly idempotency: IdempotencyOptions | undefined;
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   /** Model names of the file, for lists of models. */
   readonly models: readonly string[];

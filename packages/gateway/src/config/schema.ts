@@ -11,6 +11,7 @@ import { findProxyFault } from './network.ts';
 import {
   type CaptureOptions,
   DURABILITIES,
+  type IdempotencyOptions,
   type KeyOptions,
   LIMITS,
   type LimitRow,
@@ -621,6 +622,23 @@ function isTimeZone(name: string): boolean {
   }
 }
 
+const idempotency: z.ZodType<IdempotencyOptions | undefined, unknown> = z
+  .union(
+    [
+      z.literal('off'),
+      z.strictObject({
+        ttl: duration.prefault('24h').describe('How long a response is kept after its end.'),
+        max_bytes: size
+          .prefault('64MiB')
+          .describe('Size of all responses in memory; one of them may take an eighth. The oldest are dropped first.'),
+      }),
+    ],
+    { error: 'must be off, or an object with ttl and max_bytes' },
+  )
+  .transform((value) => (value === 'off' ? undefined : { ttlMs: value.ttl, maxBytes: value.max_bytes }))
+  .prefault({})
+  .describe('Requests with the same Idempotency-Key share one response. off: the header is only forwarded.');
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -645,6 +663,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
     .describe('strict: a client receives the end of its response when its usage is on disk. relaxed: it does not wait.'),
   retention,
   capture,
+  idempotency,
   limits,
   log,
   reset,

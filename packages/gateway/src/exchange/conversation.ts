@@ -413,11 +413,16 @@ export interface ModelRequest {
   receivedAt: number;
 }
 
+/** Why a request needed no upstream: it shares the response of a running request, or repeats that of a finished one. */
+type Reuse = 'joined' | 'replayed';
+
 /** What became of a request, for the log and the metrics. */
 export interface Result extends Progress {
   status: number;
   ending: Ending;
   error?: CanonicalError | undefined;
+  /** Whose response it is, when nothing was sent upstream for this request: that of an earlier one. */
+  reused?: Reuse | undefined;
   /** The metric series of the last candidate, if there was one. */
   series?: LabelledSeries | undefined;
 }

@@ -1,10 +1,10 @@
 /** The record of one exchange in the ledger: opened when its request is read, settled before the client has its last byte. */
 
-import type { CanonicalError, CanonicalUsage, Diagnostic, HeaderBag, Note, ProtocolId } from '@sluice/core';
+import type { CanonicalError, CanonicalUsage, Diagnostic, HeaderBag, ProtocolId } from '@sluice/core';
 import type { Admission as GateAdmission } from '../admission/gate.ts';
 import type { Clock, Timer } from '../http/clock.ts';
 import type { Cost } from '../prices/cost.ts';
-import type { Admission, ExchangeOpening, Ledger, Provenance, Settlement, TokenCounts } from '../store/index.ts';
+import type { Admission, ExchangeOpening, Ledger, NoteRow, Provenance, Settlement, TokenCounts } from '../store/index.ts';
 
 /** How records are written, for all exchanges of a gateway. */
 export interface RecordKeeping {
@@ -35,6 +35,7 @@ export class ExchangeRecord {
   #attempt: AttemptRecord | undefined;
   #attempts = 0;
   #isStream = false;
+  #facts: Omit<ExchangeOpening, 'id' | 'ts'> | undefined;
   /** The write that has to be durable before the client receives content. */
   #opening: Promise<void> | undefined;
 
@@ -76,10 +77,16 @@ export class ExchangeRecord {
     return this.#attempt;
   }
 
+  /** What the record was opened with. */
+  get facts(): Omit<ExchangeOpening, 'id' | 'ts'> | undefined {
+    return this.#facts;
+  }
+
   /** The request has been read, or could not be read. */
   open(facts: Omit<ExchangeOpening, 'id' | 'ts'>): void {
     if (!this.#keeping || this.#state !== 'new') return;
     this.#state = 'open';
+    this.#facts = facts;
     this.#isStream = facts.is_stream === true;
     if (this.#keeping.redact) redactFacts(facts, this.#keeping.redact);
     this.#await(this.#keeping.ledger.openExchange({ ...facts, id: this.#admission.id, ts: this.#admission.ts }));
@@ -180,9 +187,10 @@ export class ExchangeRecord {
     return text === undefined ? null : (this.#keeping?.redact?.(text) ?? text);
   }
 
-  #redactNotes(notes: readonly Note[]): readonly Note[] {
+  #redactNotes(notes: readonly NoteRow[]): readonly NoteRow[] {
     const redact = this.#keeping?.redact;
-    return redact && notes.length > 0 ? notes.map((note) => ({ ...note, message: redact(note.message) })) : notes;
+    if (!redact || notes.length === 0) return notes;
+    return notes.map((note) => (note.message === undefined ? note : { ...note, message: redact(note.message) }));
   }
 
   get #now(): () => number {
@@ -361,7 +369,7 @@ export interface AttemptEnd {
 export interface ExchangeEnd extends Pick<AttemptEnd, 'ending' | 'error'> {
   /** The status that the client receives. */
   status: number;
-  notes: readonly Note[];
+  notes: readonly NoteRow[];
   queue_ms?: number;
 }
 

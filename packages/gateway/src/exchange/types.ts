@@ -34,6 +34,7 @@ import {
 import type { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { ProxyError } from '../upstream/tunnel.ts';
 import type { ClientConnection } from './client-connection.ts';
+import type { IdempotentResponses } from './idempotent-responses.ts';
 import type { MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
@@ -62,6 +63,8 @@ export interface Services {
   readonly modelLists: ModelLists;
   /** How exchanges are recorded; undefined when they are not. */
   readonly keeping: RecordKeeping | undefined;
+  /** Responses of requests with an `Idempotency-Key`; undefined when they are not shared. */
+  readonly idempotency: IdempotentResponses | undefined;
   /** Captures exchanges; undefined when none is captured. */
   readonly observers: ExchangeObservers | undefined;
   /** Removes secrets and private hosts from text for clients. */

@@ -55,6 +55,12 @@ function readFieldName(headers: string): string | undefined {
   return FILE_NAME.test(parameters) ? undefined : (quoted ?? plain);
 }
 
+/** The boundary of a form by its content type; undefined for other content. */
+export function readBoundary(contentType: string): string | undefined {
+  const [, quoted, plain] = /^multipart\//i.test(contentType) ? (BOUNDARY.exec(contentType) ?? []) : [];
+  return quoted ?? plain;
+}
+
 const BOUNDARY = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i;
 
 const DISPOSITION = /^content-disposition:\s*form-data\b(.*)$/im;

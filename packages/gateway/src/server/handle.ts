@@ -7,6 +7,7 @@ import { LimitRefusal } from '../admission/refusals.ts';
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
+import { respondOnce } from '../exchange/idempotency.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession } from '../exchange/record.ts';
@@ -123,11 +124,11 @@ async function respond(incoming: Incoming, record: ExchangeRecord, services: Ser
   }
   switch (route.type) {
     case 'CHAT':
-      return new Conversation(await readModelRequest('chat', incoming, record, services), services).run();
+      return converse('chat', incoming, record, services);
     case 'COUNT_TOKENS':
     case 'EMBEDDINGS':
     case 'RERANK':
-      return new Conversation(await readModelRequest('side', incoming, record, services), services).run();
+      return converse('side', incoming, record, services);
     case 'MODELS':
       return sendJson(incoming, await listModels(route.client, directory, services, incoming.caller), services);
     case 'MODEL_INFO':
@@ -167,16 +168,28 @@ function checkUpgrade({ request, response, route }: Incoming): void {
   throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is not supported; send POST requests over HTTP');
 }
 
-async function readModelRequest(
+async function converse(
   kind: ModelRequest['kind'],
   incoming: Incoming,
   record: ExchangeRecord,
   services: Services,
+): Promise<Result> {
+  const body = await readBody(incoming, services.limits);
+  const describe = (): RequestFacts => describeRequest(incoming);
+  const run = async (): Promise<Result> =>
+    new Conversation(await readModelRequest(kind, incoming, body, record, services), services).run();
+  return respondOnce(incoming, { body, record, describe, run }, services);
+}
+
+async function readModelRequest(
+  kind: ModelRequest['kind'],
+  incoming: Incoming,
+  bytes: Buffer,
+  record: ExchangeRecord,
+  services: Services,
 ): Promise<ModelRequest> {
   const { id, request, connection, route, headers, directory } = incoming;
-  const raw = await readBody(incoming, services.limits);
-  const bytes = raw.length;
-  const { text, body } = parseRequest(raw, services.limits);
+  const { text, body } = parseRequest(bytes, services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
   checkModelScope(incoming.caller ?? ANYBODY, target.model, createTargetFinder(incoming));
@@ -190,7 +203,7 @@ async function readModelRequest(
     facts.session_id = findSession(headers, body) ?? null;
     record.open(facts);
   }
-  const gated = admitModelRequest(incoming, record, { model: target.model, body, bytes }, services);
+  const gated = admitModelRequest(incoming, record, { model: target.model, body, bytes: bytes.length }, services);
   const admission = gated instanceof Promise ? await gated : gated;
   record.admission = admission;
   const { observers } = services;
@@ -223,10 +236,23 @@ function beginCapture(
 
 /** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
 async function pass(incoming: Incoming, record: ExchangeRecord, services: Services): Promise<Result> {
-  const { request, headers, route, directory } = incoming;
+  const { request, route, directory } = incoming;
   const passed = { method: request.method ?? 'GET', route, directory };
   checkPassable(passed);
-  const bytes = await readBody(incoming, services.limits);
+  const body = await readBody(incoming, services.limits);
+  const describe = (): RequestFacts => describeRequest(incoming);
+  const run = (): Promise<Result> => forward(incoming, passed, body, record, services);
+  return respondOnce(incoming, { body, record, describe, run }, services);
+}
+
+async function forward(
+  incoming: Incoming,
+  passed: Parameters<typeof checkPassable>[0],
+  bytes: Buffer,
+  record: ExchangeRecord,
+  services: Services,
+): Promise<Result> {
+  const { headers } = incoming;
   const destination = findDestination(passed, { bytes, type: headers['content-type'] ?? '' });
   checkModelScopes(incoming.caller ?? ANYBODY, destination.names, createTargetFinder(incoming));
   checkLedger(services);
@@ -290,7 +316,21 @@ function countResult({ route }: Incoming, result: Result, seconds: number, metri
 }
 
 function buildLogFields({ id, request, route, client }: Incoming, result: Result, seconds: number): object {
-  const { status, ending, error, provider, requested, model, upstream, attempts, notes, tried = [], usage, cost } = result;
+  const {
+    status,
+    ending,
+    error,
+    provider,
+    requested,
+    model,
+    upstream,
+    attempts,
+    notes,
+    tried = [],
+    usage,
+    cost,
+    reused,
+  } = result;
   return {
     request_id: id,
     client: client.address,
@@ -302,6 +342,7 @@ function buildLogFields({ id, request, route, client }: Incoming, result: Result
     ...(requested && { requested }),
     ...(provider && { client_protocol: route.client.id, upstream_protocol: upstream, provider, model, attempts }),
     ...(tried.length > 0 && { tried }),
+    ...(reused && { reused }),
     ...(notes.length > 0 && { notes: notes.length, changes: notes.slice(0, MAX_CHANGES).map(buildChange) }),
     ...(usage && { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens }),
     ...(cost && { cost_usd: cost.micros / 1e6, price_version: cost.version }),

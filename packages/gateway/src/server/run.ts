@@ -10,10 +10,11 @@ import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import { readFileVariables } from '../config/files.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
-import type { Durability, Limits, LogLevel } from '../config/options.ts';
+import type { Durability, IdempotencyOptions, Limits, LogLevel } from '../config/options.ts';
 import { findExposure, type GatewayState, type ResolveOptions, resolveConfig, type StoredKeys } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, readConfig, type WatchOptions } from '../config/watch.ts';
+import { IdempotentResponses } from '../exchange/idempotent-responses.ts';
 import { MemoryGuard, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
 import { REVOKED, type Services } from '../exchange/types.ts';
@@ -101,13 +102,12 @@ export async function run({
   directory = createDirectory(state, demo, keys);
   auditReload = () => auditConfig(store, file, log);
   warnOfSharedNames();
-  const { durability } = first;
+  const { durability, idempotency, timeZone } = first;
   const feed = new ChangeFeed({
     boot: store.boot,
     clock: REAL_CLOCK,
     read: async (id) => (await store.get(id))?.exchange ?? null,
   });
-  const { timeZone } = first;
   const services = createServices({
     limits: first.limits,
     log,
@@ -118,6 +118,7 @@ export async function run({
     durability,
     secrets,
     timeZone,
+    idempotency,
   });
   await services.gate.prepare(first.budgets);
   captures = await openCaptures(first, { store, secrets, services });
@@ -300,7 +301,7 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
   const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK, secrets } = options;
-  const { timeZone = 'UTC', wallClock = Date.now } = options;
+  const { timeZone = 'UTC', idempotency, wallClock = Date.now } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
@@ -340,6 +341,7 @@ export function createServices(options: ServiceOptions): Services {
         metrics,
         redact: secrets && ((text) => secrets.redactKnown(text)),
       }),
+    idempotency: idempotency && new IdempotentResponses(idempotency, clock),
     observers: undefined,
     modelLists: new ModelLists({
       dialer,
@@ -364,4 +366,6 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   timeZone?: string;
   /** Milliseconds since 1970, for budgets. */
   wallClock?: () => number;
+  /** How responses are shared between requests with the same `Idempotency-Key`; without it, they are not. */
+  idempotency?: IdempotencyOptions | undefined;
 }

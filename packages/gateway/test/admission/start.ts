@@ -1,7 +1,7 @@
 /** A gateway whose callers are chosen by a test: the key of a request is the name of its caller. */
 import { request } from 'node:http';
-import { Gatekeeper } from '../../src/exchange/load.ts';
 import { type Caller, type KeyPolicy, UNLIMITED } from '../../src/keys/caller.ts';
+import { Gatekeeper } from '../../src/keys/gatekeeper.ts';
 import { wholeOf } from '../gateway/dialects.ts';
 import { whole } from '../gateway/http.ts';
 import { type Started, type StartOptions, startGateway } from '../gateway/start.ts';
@@ -13,23 +13,9 @@ export const createCaller = (name: string, policy: Partial<KeyPolicy> = {}, tags
   policy: { ...UNLIMITED, ...policy },
 });
 
-class StubGatekeeper extends Gatekeeper {
-  readonly #callers: readonly Caller[];
-
-  constructor(callers: readonly Caller[]) {
-    super(['a key that nobody has']);
-    this.#callers = callers;
-  }
-
-  override admit(headers: Record<string, string>): ReturnType<Gatekeeper['admit']> {
-    const caller = this.#callers.find(({ name }) => headers['authorization'] === `Bearer ${name}`);
-    return caller ? { admitted: true, caller } : { admitted: false, reason: 'no such key' };
-  }
-}
-
 /** Starts a gateway with these callers. */
 export function startGated(callers: readonly Caller[], options: StartOptions): Promise<Started> {
-  const gatekeeper = new StubGatekeeper(callers);
+  const gatekeeper = new Gatekeeper(callers.map((caller) => ({ key: caller.name, caller })));
   return startGateway({
     ...options,
     services: (made) => {

@@ -85,6 +85,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     timeZone: state.timeZone,
     ...(store && { store }),
     ...(wallClock && { wallClock }),
+    idempotency: state.idempotency,
   });
   const services = change(hasBreakers ? made : { ...made, breakers: new NoBreakers(() => 0) });
   const { scheme = process.env['SLUICE_TEST_SCHEME'] ?? 'http' } = options;

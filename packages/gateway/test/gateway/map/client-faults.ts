@@ -162,8 +162,16 @@ export const CLIENT_FAULTS: readonly Fault[] = [
   {
     fault: 'retries by itself',
     right:
-      '`x-should-retry: false` where a retry cannot help; the `idempotency-key` is forwarded to the upstream; the gateway stores no responses, so it cannot deduplicate requests',
-    stream: ['upstream-answers › %i is not followed', 'upstream-retry › x-should-retry: false overrides the default verdict'],
-    whole: ['upstream-answers › %i is not followed'],
+      '`x-should-retry: false` where a retry cannot help; with the same `idempotency-key` it joins the running response or gets the stored one, and is charged once',
+    stream: [
+      'idempotency › a finished request is replayed byte for byte, and charged once',
+      'idempotency › receives the same response: $name',
+      'upstream-answers › %i is not followed',
+      'upstream-retry › x-should-retry: false overrides the default verdict',
+    ],
+    whole: [
+      'idempotency › a finished request is replayed byte for byte, and charged once',
+      'upstream-answers › %i is not followed',
+    ],
   },
 ];
