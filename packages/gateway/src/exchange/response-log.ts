@@ -157,7 +157,7 @@ export class ResponseLog {
   #dropLaggards(): void {
     if (this.#isComplete) return;
     for (const reader of [...this.#readers])
-      if (!reader.isFirst && reader.isBlocked && this.#written - reader.taken > MAX_LAG_BYTES) reader.response.destroy();
+      if (!reader.isFirst && reader.isBlocked && this.#written - reader.taken > MAX_LAG_BYTES) reader.cutOff();
   }
 
   #trim(): void {
@@ -303,10 +303,13 @@ export class LogReader {
     if (isStream && this.#state === 'ready' && this.at === this.#log.end) this.response.write('\r\n');
   }
 
-  readonly #onTimeout = (): void => {
+  /** The client has read too little for too long. */
+  cutOff(): void {
     this.#isStalled = true;
     this.response.destroy();
-  };
+  }
+
+  readonly #onTimeout = (): void => this.cutOff();
 
   readonly #onInterruption = (): void => {
     if (this.#options.connection.isGone)

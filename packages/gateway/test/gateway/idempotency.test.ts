@@ -445,9 +445,36 @@ describe('limits', () => {
     go();
     const reply = await first.reply();
     expect([reply.isWhole, reply.body.length > 1_000_000]).toEqual([true, true]);
+    // The response is too large to be kept for a client that is so far behind.
+    const id = /x-sluice-request-id: (\S+)/i.exec(second.received.toString())?.[1];
+    expect(await findRow(id)).toMatchObject({ ending: 'client_stalled', note_codes: ['joined'] });
     second.leave();
     first.leave();
     await eventually(() => gateway.services.streams.count === 0);
+  });
+});
+
+describe('shutdown', () => {
+  test('both clients get the error of the gateway, also when the first has left', async () => {
+    for (const leaves of [false, true]) {
+      const stopping = await startGateway({ config: { providers: providersAt(faultd) } });
+      const { before } = cutAfter('openai-chat', 'two');
+      faultd.play([{ send: streamHead() }, { send: chunk(before.join('')) }, { hang: true }]);
+      const request = asking(CHAT, true, newKey());
+      const first = await begin(request, stopping.url);
+      await first.sees('two');
+      const second = await begin(request, stopping.url);
+      await second.sees('two');
+      if (leaves) {
+        first.reset();
+        await eventually(() => stopping.services.streams.underWay.some(({ isGone }) => isGone));
+      }
+      const closed = stopping.close();
+      const replies = leaves ? [await second.reply()] : [await first.reply(), await second.reply()];
+      await closed;
+      for (const { isWhole, body } of replies)
+        expect([isWhole, body.toString().includes('the gateway is shutting down')]).toEqual([true, true]);
+    }
   });
 });
 
