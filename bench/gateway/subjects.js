@@ -56,20 +56,18 @@ function ledgersOf(plain) {
   }));
 }
 
-/** Sluice with a ledger and with every kind of limit on its key, beside the ledger alone. */
+/** Sluice with a ledger and a key with every kind of limit, beside the same program with a key that has none. */
 function limitsOf(plain) {
-  const config = writeConfig(
-    'limits.yaml',
-    'default_price: { input: 1, output: 1 }\nbudgets: [{ tag: team=a, limit: 1000000usd/month }]\n',
-  );
-  return {
+  const prices = 'default_price: { input: 1, output: 1 }\n';
+  const config = writeConfig('limits.yaml', `${prices}budgets: [{ tag: team=a, limit: 1000000usd/month }]\n`);
+  const name = (limits) => `${plain.name}, key ${limits === 'on' ? 'with' : 'without'} limits`;
+  return ['off', 'on'].map((limits) => ({
     ...plain,
-    name: `${plain.name}, strict ledger and limits`,
+    name: name(limits),
     goal: undefined,
-    plain: `${plain.name}, strict ledger`,
-    atMost: { requestLoop: 1.3 },
-    argv: (port) => [here('./with-limits.mjs'), config, String(port), mkdtempSync(join(FOLDER, 'data-'))],
-  };
+    argv: (port) => [here('./with-limits.mjs'), config, String(port), mkdtempSync(join(FOLDER, 'data-')), limits],
+    ...(limits === 'on' && { plain: name('off'), atMost: { requestLoop: 1.3 } }),
+  }));
 }
 
 /** Sluice of a checkout, passing and converting: as it is, or this one without a ledger. */
@@ -92,11 +90,11 @@ export function subjects() {
     { name: 'Portkey, passing', argv: portkey, client: OPENAI, model: same, headers: PORTKEY_HEADERS },
     passing,
     ...ledgersOf(passing),
-    limitsOf(passing),
+    ...limitsOf(passing),
     { name: 'hand-written, converting', argv: reference('hand-convert.mjs'), client: ANTHROPIC, model: same },
     converting,
     ...ledgersOf(converting),
-    limitsOf(converting),
+    ...limitsOf(converting),
   ]);
 }
 

@@ -1,6 +1,6 @@
 /**
- * A gateway with a ledger whose only client has a key with every kind of limit: what limits cost is the difference to the ledger alone.
- * Arguments: configuration file, port, data folder. `callers` for other programs: which caller each key has.
+ * A gateway with a ledger whose only client has a key with every kind of limit, or with none: what limits cost is the difference.
+ * Arguments: configuration file, port, data folder, and `on` or `off`. The ledger has no readers here, so it is not that of `sluice serve`.
  */
 import { readFileSync } from 'node:fs';
 
@@ -46,6 +46,12 @@ export async function startLimited(file, port, folder, caller) {
   return { url, gateway, services, store };
 }
 
-const [, program, file, port, folder] = process.argv;
-if (program === new URL(import.meta.url).pathname && file)
-  await startLimited(file, Number(port), folder, { id: 'k', name: 'k', tags: ['team=a'], policy: ROOMY });
+/** The same without limits. */
+const UNLIMITED = { ...ROOMY, budgets: [], requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
+
+const [, program, file, port, folder, limits] = process.argv;
+if (program === new URL(import.meta.url).pathname && file) {
+  const isLimited = limits === 'on';
+  const caller = { id: 'k', name: 'k', tags: isLimited ? ['team=a'] : [], policy: isLimited ? ROOMY : UNLIMITED };
+  await startLimited(file, Number(port), folder, caller);
+}
