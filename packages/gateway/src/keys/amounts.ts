@@ -6,7 +6,7 @@ import type { Budget } from './caller.ts';
 export const PERIODS = ['day', 'week', 'month', 'total'] as const satisfies readonly Budget['period'][];
 
 /** A budget as it is written: at most a billion dollars, with at most six decimals. */
-export const BUDGET_PATTERN = /^(\d{1,9})(?:\.(\d{1,6}))?\s*usd\/(day|week|month|total)$/i;
+export const BUDGET_PATTERN = /^(\d{1,9})(?:\.(\d{1,6}))?\s*usd\s*\/\s*(day|week|month|total)$/i;
 
 /** The budget that a text such as `0.50usd/day` stands for; undefined when it is none. */
 export function parseBudget(text: string): Budget | undefined {

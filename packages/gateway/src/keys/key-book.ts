@@ -144,6 +144,11 @@ export class KeyBook {
     for (const entry of this.#entries.values()) yield readRecord(entry);
   }
 
+  /** Who may send requests with the keys that are not revoked. */
+  *listCallers(): Generator<Caller, void, undefined> {
+    for (const { record, admission } of this.#entries.values()) if (record.revoked_ts === null) yield admission.caller;
+  }
+
   /** A key by its id, or by its name if it is not revoked. */
   find(reference: string): KeyRecord | undefined {
     const entry = this.#entries.get(reference) ?? this.#entries.get(this.#names.get(reference) ?? '');

@@ -1,6 +1,7 @@
 /** What can be set for a key, as text: one grammar for the configuration, the command line and the admin API. */
 
 import { isIP } from 'node:net';
+import { formatBudget, PERIODS, parseBudget } from './amounts.ts';
 import { type Budget, type KeyPolicy, UNLIMITED } from './caller.ts';
 
 /** The settings of a key as they are written. Absent ones are not limited. */
@@ -107,16 +108,10 @@ function readRange(text: string): string {
 
 // ---- amounts
 
-const PERIODS = ['day', 'week', 'month', 'total'] as const satisfies readonly Budget['period'][];
-
-const BUDGET = /^(\d{1,9}(?:\.\d{1,6})?)\s*usd\s*\/\s*(day|week|month|total)$/i;
-
 /** `20usd/month` */
 function readBudget(text: string): Budget {
-  const [, amount = '', word = ''] = BUDGET.exec(text) ?? [];
-  const period = PERIODS.find((known) => known === word.toLowerCase());
-  const micros = Math.round(Number(amount) * 1e6);
-  if (period !== undefined && micros > 0) return { micros, period };
+  const budget = parseBudget(text);
+  if (budget && budget.micros > 0) return budget;
   throw new KeySettingError('budget', `must be an amount and a period such as 20usd/month; periods are ${PERIODS.join(', ')}`);
 }
 
@@ -126,9 +121,6 @@ function readBudgets(value: Listed): Budget[] {
   if (periods.size < budgets.length) throw new KeySettingError('budget', 'must have at most one amount for a period');
   return budgets;
 }
-
-/** `20usd/month`, as it is written. */
-const formatBudget = ({ micros, period }: Budget): string => `${micros / 1e6}usd/${period}`;
 
 const FACTORS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6 };
 

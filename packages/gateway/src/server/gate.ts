@@ -120,10 +120,16 @@ const toTarget = ({ provider, model, profile }: Candidate, client: string): Dema
   isConverted: provider.protocol !== client,
 });
 
-/** `team=a, project=b`, after the tags of the key. */
-export const readTags = (headers: HeaderBag, { tags }: Pick<Caller, 'tags'> = ANYBODY): readonly string[] => {
+/** `team=a, project=b`, after the tags of the key. A client cannot choose another value for what its key sets. */
+export function readTags(headers: HeaderBag, { tags }: Pick<Caller, 'tags'> = ANYBODY): readonly string[] {
   const header = headers['x-sluice-tags'];
-  return header === undefined ? tags : [...new Set([...tags, ...header.split(',', MAX_TAGS).flatMap((tag) => tag.trim() || [])])];
-};
+  if (header === undefined) return tags;
+  const names = new Set(tags.map(readTagName));
+  const own = header.split(',', MAX_TAGS).map((tag) => tag.trim());
+  return [...new Set([...tags, ...own.filter((tag) => tag !== '' && !names.has(readTagName(tag)))])];
+}
+
+/** `team` of `team=a`; the whole of a tag without a value. */
+const readTagName = (tag: string): string => tag.split('=', 1)[0] ?? tag;
 
 const MAX_TAGS = 16;

@@ -128,7 +128,7 @@ export async function run({
     captures?.configure(state.capture, hasKeys());
     if (endsRequests) services.streams.stopKey(record.id, REVOKED);
   });
-  const listBudgets = () => services.gate.list(state.budgets);
+  const listBudgets = () => services.gate.list(state.budgets, [...state.keys.map(({ caller }) => caller), ...keys.listCallers()]);
   const admin = createAdmin(
     { store, keys, feed, access, captures, listBudgets, state: () => state, file: file ?? null, redact },
     services,

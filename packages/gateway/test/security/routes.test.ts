@@ -101,6 +101,14 @@ const AUDIENCES: Readonly<Record<string, Audience>> = {
   'DELETE session': 'admins',
   'POST backup': 'admins',
   'GET openapi.json': 'admins',
+  'GET budgets': 'admins',
+  'GET keys': 'admins',
+  'POST keys': 'admins',
+  'GET keys/{id}': 'admins',
+  'PATCH keys/{id}': 'admins',
+  'DELETE keys/{id}': 'admins',
+  'POST keys/{id}/rotate': 'admins',
+  'GET audit': 'admins',
 };
 
 test('every route has an audience', () =>
