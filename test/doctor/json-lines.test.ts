@@ -133,6 +133,17 @@ describe('a line has the keys that docs/cli.md lists, in that order', () => {
     expectShape(await run(['log', id, '--json', '--data', folder]), 'log', 1);
   });
 
+  test('keys and audit', async () => {
+    const data = ['--json', '--data', temporaryFolder()];
+    await fill(data[2] ?? '', [{}]);
+    expectShape(await run(['keys', 'create', 'alice', '--rpm', '60', ...data]), 'keys', 1);
+    expectShape(await run(['keys', 'rotate', 'alice', ...data]), 'keys', 1);
+    expectShape(await run(['keys', 'list', ...data]), 'keys', 0);
+    expectShape(await run(['keys', 'show', 'alice', ...data]), 'keys', 0);
+    expectShape(await run(['keys', 'revoke', 'alice', ...data]), 'keys', 0);
+    expectShape(await run(['audit', ...data]), 'audit', 0);
+  });
+
   test('serve', async () => {
     const config = join(temporaryFolder(), 'sluice.json');
     writeFileSync(config, JSON.stringify({ log: { level: 'silent' } }));

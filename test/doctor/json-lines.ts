@@ -57,6 +57,7 @@ const EXCHANGE = {
   output_audio_tokens: 'part of output_tokens, or null',
   provenance: '`reported`, `derived`, `estimated`, `uncertain`, or null: where the counts come from',
   cost_micros: 'millionths of a US dollar, or null when the price is unknown',
+  assumed_micros: 'what attempts without usage may have cost, which budgets count',
   price_version: 'version of the prices, or null',
   possibly_billed: 'whether the upstream may charge for more than was reported',
   queue_ms: 'time in the queue, or null',
@@ -71,6 +72,26 @@ const EXCHANGE = {
   rules: 'rules that the upstream broke',
   node_id: 'host of the gateway',
   boot_id: 'run of the gateway',
+} as const;
+
+/** A client key. */
+const KEY = {
+  id: 'public id, as in key_id of an exchange',
+  name: 'name of the key',
+  state: '`active`, `expired` or `revoked`',
+  models: 'models that it allows; empty for all',
+  budget: 'budgets such as `20usd/month`',
+  rpm: 'requests per minute, or null',
+  tpm: 'tokens per minute, or null',
+  concurrency: 'requests at the same time, or null',
+  expires: 'when it ends in UTC by RFC 3339, or null',
+  ip: 'addresses and ranges that it may be used from; empty for all',
+  tags: 'tags of its requests',
+  created_at: 'when it was created',
+  rotated_at: 'when it was rotated, or null',
+  previous_valid_until: 'until when the previous secret is valid, or null',
+  revoked_at: 'when it was revoked, or null',
+  last_used_at: 'when it was last used, or null',
 } as const;
 
 /** The lines of all commands that have `--json`. */
@@ -142,6 +163,7 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
       keys: {
         by: 'what the rows are grouped by',
         group: 'the key, model, provider or tag; "" for requests without one, null by day',
+        'key_name?': 'name of the key, with `--by key`',
         bucket_at: 'start of the bucket in UTC by RFC 3339, or null',
         requests: 'completed requests',
         errors: 'requests that failed; those that the client aborted are not errors',
@@ -157,7 +179,28 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
         input_audio_tokens: 'part of input_tokens',
         output_audio_tokens: 'part of output_tokens',
         cost_micros: 'millionths of a US dollar',
+        assumed_micros: 'what attempts without usage may have cost, which budgets count',
         total_ms: 'sum of the durations',
+      },
+    },
+  ],
+  keys: [
+    { when: '`list`, `show`, `edit` and `revoke`: per key', keys: KEY },
+    {
+      when: '`create` and `rotate`: once',
+      keys: { key: 'the key, with the keys above', secret: 'the secret, which is shown only here' },
+    },
+  ],
+  audit: [
+    {
+      when: 'per entry',
+      keys: {
+        id: 'id of the entry, which rises with time',
+        at: 'when, in UTC by RFC 3339',
+        actor: '`key` (the admin key), `session` (the console), `local`, `cli`, `config` or `none`',
+        action: 'what was done, such as `key.create`',
+        object: 'id of the key, or ""',
+        details: 'what was changed, without secrets',
       },
     },
   ],
