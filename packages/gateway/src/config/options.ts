@@ -319,6 +319,14 @@ export const LIMITS = {
     preset: '10s',
     about: 'Longest Retry-After the gateway waits for; a longer one is passed to the client.',
   },
+  pauseMs: {
+    name: 'pause',
+    kind: 'duration',
+    preset: '5s',
+    most: '60s',
+    about:
+      'Longest pause of an upstream that keeps failing, between two requests that try it again; at most 60s. The first pause is 1s, and each one doubles.',
+  },
 
   heartbeatMs: {
     name: 'heartbeat',
@@ -337,7 +345,8 @@ export const LIMITS = {
 
 /** One limit, with its default as it would be written in the file. */
 export type LimitRow = { readonly name: string; readonly about: string } & (
-  | { readonly kind: 'duration' | 'bytes'; readonly preset: string }
+  | { readonly kind: 'duration'; readonly preset: string; readonly most?: string }
+  | { readonly kind: 'bytes'; readonly preset: string }
   /** The minimum is 1, unless 0 makes sense. */
   | { readonly kind: 'count'; readonly preset: number; readonly least?: 0 }
   | { readonly kind: 'share'; readonly preset: number }

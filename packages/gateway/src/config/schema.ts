@@ -221,12 +221,16 @@ function createQuantity(error: string, pattern: string, read: (text: string) => 
     .refine((amount) => amount > 0, { error: 'must be greater than 0' });
 }
 
+/** A duration of at most `most`. */
+const limitDuration = (most: string | undefined) =>
+  most === undefined ? duration : duration.refine((ms) => ms <= (readDuration(most) ?? 0), { error: `must be at most ${most}` });
+
 type Limit = z.ZodPrefault<z.ZodType<number, string | number>>;
 
 function createLimit(row: LimitRow): Limit {
   switch (row.kind) {
     case 'duration':
-      return duration.prefault(row.preset).describe(row.about);
+      return limitDuration(row.most).prefault(row.preset).describe(row.about);
     case 'bytes':
       return size.prefault(row.preset).describe(row.about);
     case 'count':

@@ -83,7 +83,7 @@ export class AttemptLoop {
       outcome = await attempt();
       if (outcome.is !== 'failed' || findVerdict(outcome.error) === 'stop' || this.#isExhausted) return outcome;
     }
-    return this.#attempts === 0 && candidates.length > 0 ? this.#probePaused(candidates) : outcome;
+    return candidates.length > 0 ? this.#probePaused(candidates, outcome) : outcome;
   }
 
   /** The attempt at the next target that is not paused. */
@@ -104,16 +104,19 @@ export class AttemptLoop {
   }
 
   /**
-   * Every target is paused: one request probes the first of them. Other requests fail at once while a probe is running.
+   * Every target that is not paused has failed: one request probes the first of the others. Other requests fail at once
+   * while a probe is running. `outcome`: that of the targets that have been tried.
    */
-  #probePaused(candidates: readonly Candidate[]): Promise<Outcome> {
+  async #probePaused(candidates: readonly Candidate[], outcome: Outcome): Promise<Outcome> {
     const { breakers } = this.#services;
-    const keys = candidates.map(({ key }) => key);
+    const hasTried = this.#attempts > 0;
+    const keys = candidates.map(({ key }) => key).filter((key) => !this.tried.some((entry) => entry.startsWith(`${key} `)));
     const probed = breakers.probe(keys);
     const candidate = candidates.find(({ key }) => key === probed);
-    if (candidate) return this.#probe(candidate);
-    const left = breakers.pause(keys) ?? { ms: 0, reason: '' };
-    return Promise.resolve({ is: 'failed', error: createPausedError(left) });
+    if (!candidate) return hasTried ? outcome : { is: 'failed', error: createPausedError(breakers.pause(keys) ?? NO_PAUSE) };
+    const result = await this.#probe(candidate);
+    // The failure of a target that was not paused says more.
+    return result.is === 'failed' && hasTried ? outcome : result;
   }
 
   /** One attempt without retries. If it fails, the error says that the target is paused. */
@@ -226,10 +229,15 @@ export class AttemptLoop {
     if (this.#options.connection.isStopped || isGatewayFault(error)) return;
     if (!isTargetFault(error)) breakers.succeeded(key);
     else if (requestedMs > limits.retryAfterMs) breakers.rest(key, reason, requestedMs);
-    else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason);
-    else breakers.failed(key, reason);
+    else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason, REJECTED_KEY_MS);
+    else breakers.failed(key, reason, requestedMs);
   }
 }
+
+const NO_PAUSE = { ms: 0, reason: '' };
+
+/** How long a target is paused that rejects its key: the operator has to act. */
+const REJECTED_KEY_MS = 30_000;
 
 /** The request to send, and how. */
 export interface AttemptLoopOptions {

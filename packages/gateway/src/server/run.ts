@@ -328,7 +328,7 @@ export function createServices(options: ServiceOptions): Services {
     }),
     maxConnections: limits.connections > 0 ? limits.connections : share,
     dialer,
-    breakers: new Breakers(now),
+    breakers: new Breakers(now, { maxPauseMs: limits.pauseMs }),
     budget: new RetryBudget(limits.retryShare, now),
     refusals: new LearnedRefusals(),
     metrics,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Breakers } from '../../src/upstream/breaker.ts';
+import { type BreakerOptions, Breakers } from '../../src/upstream/breaker.ts';
 import { RetryBudget } from '../../src/upstream/retry.ts';
 import { expectAnswered, expectRefused } from './check.ts';
 import { errorOf } from './dialects.ts';
@@ -32,7 +32,7 @@ const start = (limits: object = {}): Promise<Started> => {
   now = 1;
   const config = { providers: providersAt(first, second), models: modelsWithSpare(), limits };
   const budget = new RetryBudget(1, () => 0);
-  const breakers = new Breakers(() => now);
+  const breakers = new Breakers(() => now, { random: () => 0 });
   return startGateway({ config, hasBreakers: true, services: (made) => ({ ...made, breakers, budget, random: () => -0.49 }) });
 };
 
@@ -60,6 +60,21 @@ async function pause(pair: Pair, stream: boolean): Promise<void> {
   expect(first.served).toHaveLength(5);
 }
 
+/** Failed probes: pauses of 1, 2, 4 and now 5 seconds. */
+async function pauseLong(pair: Pair, stream: boolean): Promise<void> {
+  await pause(pair, stream);
+  for (const [passed, seconds] of [
+    [1000, '2'],
+    [2000, '4'],
+    [4000, '5'],
+  ] as const) {
+    now += passed;
+    first.play(broken(pair));
+    const { headers } = await askPair(pair, stream);
+    expect(headers).toMatchObject({ 'retry-after': seconds, 'x-sluice-attempts': '1' });
+  }
+}
+
 const metrics = async (): Promise<string> => (await fetch(`${gateway.url}/metrics`)).text();
 
 describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: $name', ({ pair, stream }) => {
@@ -72,11 +87,11 @@ describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: 
   });
 
   test('gets one probe and no retries; a failed probe is 503 with the rest of the pause', async () => {
-    await pause(pair, stream);
+    await pauseLong(pair, stream);
     for (const [passed, seconds] of [
-      [0, '30'],
-      [10_000, '20'],
-      [19_500, '1'],
+      [0, '5'],
+      [2000, '3'],
+      [2500, '1'],
     ] as const) {
       first.play(broken(pair));
       now += passed;
@@ -89,12 +104,12 @@ describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: 
   });
 
   test('gets one probe without retries after the pause, and a new pause if it fails', async () => {
-    await pause(pair, stream);
+    await pauseLong(pair, stream);
     first.play(broken(pair));
-    now += 30_000;
+    now += 5000;
     const reply = await askPair(pair, stream);
     expectRefused(pair.client, reply, unavailable(pair), 'broken');
-    expect(reply.headers['retry-after']).toBe('30');
+    expect(reply.headers['retry-after']).toBe('5');
     expect(first.served).toHaveLength(1);
   });
 
@@ -133,7 +148,7 @@ describe.each(waysOf(PAIRS.slice(3, 7)))('a paused target that is the only one: 
       const reply = await askPair(pair, stream);
       // What the upstream wrote to another client stays out.
       expectRefused(pair.client, reply, unavailable(pair), /last error: provider "[\w-]+" responded with 500/);
-      expect(reply.headers).toMatchObject({ 'retry-after': '30', 'x-sluice-attempts': '0' });
+      expect(reply.headers).toMatchObject({ 'retry-after': '1', 'x-sluice-attempts': '0' });
     }
     expect(first.served).toHaveLength(1);
     release();
@@ -161,13 +176,13 @@ test('of several paused targets, the one whose pause ends first is probed', asyn
     second.play(broken(pair));
     // The second is paused first.
     for (let i = 0; i < 2; i++) await askPair(pair, stream, `spare-${pair.upstream}/m`);
-    now += 1000;
+    now += 500;
     for (let i = 0; i < 2; i++) await askPair(pair, stream);
     first.play(broken(pair));
     second.play(broken(pair));
     const reply = await askPair(pair, stream, sparedModelOf(pair));
     expectRefused(pair.client, reply, unavailable(pair), 'broken');
-    expect(reply.headers).toMatchObject({ 'retry-after': '29', 'x-sluice-attempts': '1' });
+    expect(reply.headers).toMatchObject({ 'retry-after': '1', 'x-sluice-attempts': '1' });
     expect([first.served.length, second.served.length]).toEqual([0, 1]);
   }
 });
@@ -199,19 +214,132 @@ test('a target is retried when all others are paused', async () => {
   expect(second.served).toHaveLength(0);
 });
 
+describe('a target whose pause has ended', () => {
+  const { pair, stream } = { pair: PAIRS[4] as Pair, stream: false };
+
+  /** The first target has failed five times; the second has served those requests. */
+  const pauseFirst = async (): Promise<void> => {
+    first.play(broken(pair));
+    second.play(good(pair, stream));
+    for (let i = 0; i < 5; i++) expectAnswered(pair, stream, await askPair(pair, stream, sparedModelOf(pair)));
+    expect(first.served).toHaveLength(5);
+  };
+
+  test('gets one request that falls back without an error, and then none until the next pause ends', async () => {
+    await pauseFirst();
+    for (const [passed, probes] of [
+      [999, 0],
+      [1, 1],
+      [1999, 0],
+      [1, 1],
+      [3999, 0],
+      [1, 1],
+      [4999, 0],
+      [1, 1],
+      [5000, 1],
+    ] as const) {
+      now += passed;
+      first.play(broken(pair));
+      second.play(good(pair, stream));
+      for (let i = 0; i < 3; i++) expectAnswered(pair, stream, await askPair(pair, stream, sparedModelOf(pair)));
+      expect([first.served.length, second.served.length]).toEqual([probes, 3]);
+    }
+  });
+
+  test('takes all requests after one of them succeeds', async () => {
+    await pauseFirst();
+    now += 1000;
+    first.play(good(pair, stream));
+    second.play(good(pair, stream));
+    for (let i = 0; i < 10; i++) expectAnswered(pair, stream, await askPair(pair, stream, sparedModelOf(pair)));
+    expect([first.served.length, second.served.length]).toEqual([10, 0]);
+  });
+
+  test('is probed by one of many requests at the same time; the others are served by another target', async () => {
+    await pauseFirst();
+    now += 1000;
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    first.play([{ run: () => released }, ...good(pair, stream)], good(pair, stream));
+    second.play(good(pair, stream));
+    const probe = askPair(pair, stream, sparedModelOf(pair));
+    await eventually(() => first.served[0]);
+    for (let i = 0; i < 5; i++) expectAnswered(pair, stream, await askPair(pair, stream, sparedModelOf(pair)));
+    expect([first.served.length, second.served.length]).toEqual([1, 5]);
+    release();
+    expectAnswered(pair, stream, await probe);
+  });
+
+  test('is tried when every other target has failed, before its pause has ended', async () => {
+    await pauseFirst();
+    first.play(good(pair, stream));
+    second.play(broken(pair));
+    expectAnswered(pair, stream, await askPair(pair, stream, sparedModelOf(pair)));
+    expect(first.served).toHaveLength(1);
+  });
+});
+
+const LONG_PAUSES = [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000];
+
 describe('breakers', () => {
-  const failing = (): Breakers => {
+  const failing = (options: BreakerOptions = { random: () => 0 }): Breakers => {
     now = 1;
-    const breakers = new Breakers(() => now);
+    const breakers = new Breakers(() => now, options);
     for (let i = 0; i < 5; i++) breakers.failed('a', `failure ${i}`);
     return breakers;
   };
 
   test('a failure during a pause does not prolong it', () => {
     const breakers = failing();
-    now += 20_000;
+    now += 600;
     breakers.failed('a', 'again');
-    expect(breakers.pause(['a'])).toEqual({ ms: 10_000, reason: 'again' });
+    expect(breakers.pause(['a'])).toEqual({ ms: 400, reason: 'again' });
+  });
+
+  /** The pauses of a target whose probes fail, in milliseconds. */
+  const listPauses = (breakers: Breakers, count: number): number[] =>
+    Array.from({ length: count }, () => {
+      const { ms = 0 } = breakers.pause(['a']) ?? {};
+      now += ms - 1;
+      expect(breakers.admit('a')).toBe('resting');
+      expect(breakers.isDue('a')).toBe(false);
+      now += 1;
+      expect(breakers.isDue('a')).toBe(true);
+      expect(breakers.admit('a')).toBe('probe');
+      breakers.failed('a', 'again');
+      breakers.endProbe('a');
+      return ms;
+    });
+
+  test.each([
+    { title: 'double up to 5 s', options: { random: () => 0 }, pauses: [1000, 2000, 4000, 5000, 5000] },
+    { title: 'vary, and stay within 6 s', options: { random: () => 1 }, pauses: [1200, 2400, 4800, 6000, 6000] },
+    { title: 'double up to the configured limit', options: { random: () => 0, maxPauseMs: 60_000 }, pauses: LONG_PAUSES },
+    { title: 'may be short', options: { random: () => 0, maxPauseMs: 300 }, pauses: [300, 300] },
+  ])('pauses $title', ({ options, pauses }) => {
+    expect(listPauses(failing(options), pauses.length)).toEqual(pauses);
+  });
+
+  test('the first pause after a success is short again', () => {
+    const breakers = failing();
+    listPauses(breakers, 5);
+    breakers.succeeded('a');
+    expect(breakers.isWell('a')).toBe(true);
+    for (let i = 0; i < 5; i++) breakers.failed('a', 'again');
+    expect(breakers.pause(['a'])?.ms).toBe(1000);
+  });
+
+  test.each([
+    [0, 1000],
+    [700, 1000],
+    [9000, 9000],
+  ])('a target that requests %i ms when it is paused rests for %i ms', (requested, ms) => {
+    now = 1;
+    const breakers = new Breakers(() => now, { random: () => 0 });
+    for (let i = 0; i < 5; i++) breakers.failed('a', 'failure', requested);
+    expect(breakers.pause(['a'])?.ms).toBe(ms);
   });
 
   test('a probe that takes longer than a pause does not block others', () => {

@@ -73,6 +73,7 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
     'upstream-retry › is waited for when Retry-After is %s',
     'upstream-retry › is passed to the client when Retry-After is %s',
   ],
+  pauseMs: ['upstream-pauses › pauses $title'],
   heartbeatMs: ['gate › a paused stream gets heartbeats between its frames'],
   holdMs: ['gate › a silent stream opens and sends heartbeats; a Gemini stream is held'],
   drainMs: ['life › ends streams at the deadline after SIGTERM with an error of each protocol, and exits with 0'],
