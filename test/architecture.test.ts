@@ -40,6 +40,7 @@ const LAYERS = {
     'observe',
     'admission',
     'doctor',
+    'routing',
     'exchange',
     'tape',
     'capture',

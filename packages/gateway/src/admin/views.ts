@@ -3,11 +3,12 @@
 import { z } from 'zod';
 import type { BudgetStatus } from '../admission/gate.ts';
 import { LIMITS, type LimitKey } from '../config/options.ts';
-import type { ConfiguredProvider } from '../config/providers.ts';
+import { type ConfiguredProvider, listEndpoints } from '../config/providers.ts';
 import type { GatewayState, ModelTarget } from '../config/resolve.ts';
 import { PERIODS } from '../keys/amounts.ts';
 import { BUCKET_NAMES, chooseRates, type Rates } from '../prices/rates.ts';
 import type { ModelPrice, PriceTable } from '../prices/table.ts';
+import { placeEndpoint } from '../routing/endpoints.ts';
 import { type AttemptRow, classify, type ExchangeRow, type SessionSummary, SUM_COLUMNS, type UsageRow } from '../store/index.ts';
 import type { PausedTarget } from '../upstream/breaker.ts';
 import { AUDIT_ENTRY, KEY } from './keys.ts';
@@ -210,7 +211,16 @@ export const PROVIDER = z.strictObject({
   is_local: z.boolean(),
   passthrough: z.string(),
   health: z.enum(['up', 'paused']).describe('`paused` while a target of it is paused after failures.'),
-  paused: z.array(z.strictObject({ model: z.string(), remaining_ms: count, failures: count, reason: z.string() })),
+  endpoints: count.describe('Keys and addresses that share its requests.'),
+  paused: z.array(
+    z.strictObject({
+      model: z.string(),
+      endpoint: z.string().nullable().describe('Which of several keys or addresses, such as `key 2`.'),
+      remaining_ms: count,
+      failures: count,
+      reason: z.string(),
+    }),
+  ),
   recent: z
     .strictObject({ requests: count, errors: count, mean_ms: count.nullable() })
     .describe('Since the start of the hour before.'),
@@ -218,10 +228,13 @@ export const PROVIDER = z.strictObject({
 
 /** A provider of the configuration. `paused`: the breakers of its models. `usage`: the sums of the last hours. */
 export function viewProvider(
-  { id, title, provider, origin, key, keyFrom, official, local, passthrough, isDemo }: ConfiguredProvider,
+  configured: ConfiguredProvider,
   paused: readonly PausedTarget[],
   usage: UsageRow | undefined,
 ): z.infer<typeof PROVIDER> {
+  const { id, title, provider, origin, key, keyFrom, official, local, passthrough, isDemo } = configured;
+  const endpoints = listEndpoints(configured);
+  const places = endpoints.map((endpoint) => placeEndpoint(configured, endpoint));
   const own = paused.filter(({ target }) => target.startsWith(`${id}/`));
   const { requests = 0, errors = 0, total_ms = 0 } = usage ?? {};
   return {
@@ -235,12 +248,12 @@ export function viewProvider(
     is_local: local,
     passthrough,
     health: own.length > 0 ? 'paused' : 'up',
-    paused: own.map(({ target, ms, failures, reason }) => ({
-      model: target.slice(id.length + 1),
-      remaining_ms: ms,
-      failures,
-      reason,
-    })),
+    endpoints: endpoints.length,
+    paused: own.map(({ target, ms, failures, reason }) => {
+      const place = places.find(({ suffix }) => suffix !== '' && target.endsWith(suffix));
+      const model = target.slice(id.length + 1, target.length - (place?.suffix.length ?? 0));
+      return { model, endpoint: place?.title.trim().slice(1, -1) ?? null, remaining_ms: ms, failures, reason };
+    }),
     recent: { requests, errors, mean_ms: requests > 0 ? Math.round(total_ms / requests) : null },
   };
 }

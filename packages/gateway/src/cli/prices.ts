@@ -127,10 +127,10 @@ class PriceBook {
 
   /** `provider/model`, or a name of the configuration, which may stand for other names. */
   #expandName(name: string, seen: Set<string>): PriceRow[] {
-    const targets = Object.hasOwn(this.#options.models, name) ? (this.#options.models[name] ?? []) : [];
+    const targets = (Object.hasOwn(this.#options.models, name) ? this.#options.models[name]?.targets : undefined) ?? [];
     if (targets.length > 0 && !seen.has(name)) {
       seen.add(name);
-      return targets.flatMap((target) => this.#expandName(target, seen));
+      return targets.flatMap(({ target }) => this.#expandName(target, seen));
     }
     const slash = name.indexOf('/');
     const provider = name.slice(0, Math.max(0, slash));

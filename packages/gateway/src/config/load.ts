@@ -67,7 +67,10 @@ export function listSecretVariables(file: string, text: string, env: Env): strin
   const { providers, auth, admin, metrics } = asRecord(document.value);
   const settings = Object.values(asRecord(providers)).map(asRecord);
   const access = [asRecord(auth)['keys'], asRecord(admin)['key'], asRecord(metrics)['key']];
-  const secrets = [...access, ...settings.flatMap(({ api_key, headers, proxy }) => [api_key, headers, proxy])];
+  const secrets = [
+    ...access,
+    ...settings.flatMap(({ api_key, api_keys, headers, proxy }) => [api_key, api_keys, headers, proxy]),
+  ];
   return [...JSON.stringify(secrets).matchAll(/\$\{([A-Za-z_]\w*)\}/g)].flatMap(([, name]) => name ?? []);
 }
 

@@ -3,6 +3,7 @@
 import { didYouMean } from '@sluice/lab/text';
 import { findFamily } from '../providers/families.ts';
 import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
+import type { ModelOptions, Strategy } from './options.ts';
 import type { ConfiguredProvider } from './providers.ts';
 import type { ResolveContext } from './world.ts';
 
@@ -50,7 +51,25 @@ export function splitPattern(name: string): WildcardName {
 export interface Goal {
   readonly provider: string;
   readonly model: string;
+  /** Goals of a lower tier are tried first; goals of the same tier share the requests. */
+  readonly tier: number;
+  /** How the goals of the tier share the requests. */
+  readonly sharing: Sharing;
+  /** Its share of the requests of its tier. */
+  readonly weight: number;
 }
+
+/** How the goals of one tier share requests. In order, every goal is a tier of its own. */
+export type Sharing = Exclude<Strategy, 'order'>;
+
+/** A goal that shares its tier with no other. */
+export const createGoal = (provider: string, model: string): Goal => ({
+  provider,
+  model,
+  tier: 0,
+  sharing: 'weighted',
+  weight: 1,
+});
 
 /** Names without a `*` first, then by the longer literal part; for equal lengths, the longer prefix first. */
 export const compareLiterals = (a: WildcardName, b: WildcardName): number =>
@@ -77,7 +96,9 @@ class ModelReader {
     const known = this.#known.get(name);
     if (known) return known;
     this.#open.push(name);
-    const goals = this.#listTargets(name).flatMap((_, i) => this.#resolveTarget(name, i));
+    const { strategy, targets } = this.#find(name);
+    const resolved = targets.map(({ weight }, i) => ({ weight, goals: this.#resolveTarget(name, i) }));
+    const goals = strategy === 'order' ? stackTiers(resolved) : shareTier(resolved, strategy);
     this.#open.pop();
     if (countStars(name) > 1) this.#problem(name, 'must contain at most one *');
     const distinct = removeDuplicates(goals);
@@ -85,13 +106,13 @@ class ModelReader {
     return distinct;
   }
 
-  #listTargets(name: string): readonly string[] {
+  #find(name: string): ModelOptions {
     const { models } = this.#world.source.options;
-    return Object.hasOwn(models, name) ? (models[name] ?? []) : [];
+    return (Object.hasOwn(models, name) ? models[name] : undefined) ?? NO_MODEL;
   }
 
   #resolveTarget(name: string, i: number): readonly Goal[] {
-    const target = this.#listTargets(name)[i] ?? '';
+    const target = this.#find(name).targets[i]?.target ?? '';
     if (countStars(target) > Math.min(1, countStars(name)))
       return this.#problem(name, 'contains a * but the name has none to replace it with', i);
     const { provider, model } = splitTarget(target);
@@ -99,8 +120,8 @@ class ModelReader {
     if (this.#providers.has(provider))
       return model === ''
         ? this.#problem(name, 'has no model after the provider; write provider/model', i)
-        : [{ provider, model }];
-    if (this.#listTargets(target).length > 0) return this.#readNested(name, target, i);
+        : [createGoal(provider, model)];
+    if (this.#find(target).targets.length > 0) return this.#readNested(name, target, i);
     return this.#reportUnreachable(name, target, i);
   }
 
@@ -151,9 +172,36 @@ class ModelReader {
   }
 
   #createProblem(name: string, message: string, i?: number) {
-    const isListed = i !== undefined && this.#listTargets(name).length > 1;
-    return this.#world.source.problem(['models', name, ...(isListed ? [i] : [])], message, i === undefined ? 'key' : 'value');
+    const { form, targets } = this.#find(name);
+    const place = i === undefined ? [] : form === 'map' ? ['targets', i] : targets.length > 1 ? [i] : [];
+    return this.#world.source.problem(['models', name, ...place], message, i === undefined ? 'key' : 'value');
   }
+}
+
+const NO_MODEL: ModelOptions = { form: 'text', strategy: 'order', targets: [] };
+
+/** The goals of one target, and its weight. */
+interface ResolvedTarget {
+  readonly weight: number;
+  readonly goals: readonly Goal[];
+}
+
+/** One target after the other: the tiers of the second begin after those of the first. */
+function stackTiers(targets: readonly ResolvedTarget[]): Goal[] {
+  const goals: Goal[] = [];
+  for (const target of targets) {
+    const base = (goals.at(-1)?.tier ?? -1) + 1;
+    for (const goal of target.goals) goals.push({ ...goal, tier: base + goal.tier });
+  }
+  return goals;
+}
+
+/** All targets in one tier. The goals of another name divide its weight among them. */
+function shareTier(targets: readonly ResolvedTarget[], sharing: Sharing): Goal[] {
+  return targets.flatMap(({ weight, goals }) => {
+    const sum = goals.reduce((total, goal) => total + goal.weight, 0);
+    return goals.map((goal) => ({ ...goal, tier: 0, sharing, weight: (weight * goal.weight) / sum }));
+  });
 }
 
 /** The result for a target that cannot be used. */
@@ -168,7 +216,11 @@ function splitTarget(target: string): { provider: string; model: string } {
 const countStars = (text: string): number => text.split('*').length - 1;
 
 function removeDuplicates(goals: readonly Goal[]): readonly Goal[] {
-  const seen = new Map(goals.map((goal) => [`${goal.provider}/${goal.model}`, goal]));
+  const seen = new Map<string, Goal>();
+  for (const goal of goals) {
+    const name = `${goal.provider}/${goal.model}`;
+    if (!seen.has(name)) seen.set(name, goal);
+  }
   return [...seen.values()];
 }
 
@@ -178,7 +230,7 @@ export function matchPattern(patterns: readonly Pattern[], name: string): readon
     if (!matches(pattern, name)) continue;
     // "openai/" matches "openai/*" with an empty model name, which is not a model.
     const goals = pattern.goals
-      .map(({ provider, model }) => ({ provider, model: fillPattern(model, pattern, name) }))
+      .map((goal) => ({ ...goal, model: fillPattern(goal.model, pattern, name) }))
       .filter(({ model }) => model !== '');
     if (goals.length > 0) return goals;
   }

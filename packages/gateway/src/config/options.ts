@@ -17,8 +17,14 @@ export interface Options {
   readonly metrics: { readonly key?: Secret; readonly listen?: ListenAddress };
   /** `false` disables a provider even if its key is in the environment. */
   readonly providers: Readonly<Record<string, ProviderOptions | false>>;
-  /** Names, or patterns with one `*`, and their targets in order of preference. */
-  readonly models: Readonly<Record<string, readonly string[]>>;
+  /** Names, or patterns with one `*`, and their targets. */
+  readonly models: Readonly<Record<string, ModelOptions>>;
+  /** Rules that send requests to another model; the first that matches counts. */
+  readonly rules: readonly RuleOptions[];
+  /** How long a conversation stays with its target, in milliseconds; null for not at all. */
+  readonly affinity: number | null;
+  /** Which model name responses have: the one that the client requested, or the one that the upstream reports. */
+  readonly model_in_answer: ModelInAnswer;
   /** `provider/model`, with at most one `*` in the model, and its price. */
   readonly prices: Readonly<Record<string, PriceOptions>>;
   /** The price of models without a known one. */
@@ -57,13 +63,70 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+/** How the next target of a model is chosen. */
+export const STRATEGIES = ['order', 'weighted', 'least_busy', 'fastest', 'cheapest'] as const;
+
+/** One of `STRATEGIES`. */
+export type Strategy = (typeof STRATEGIES)[number];
+
+/** What a model name stands for. */
+export interface ModelOptions {
+  /** How it is written in the file: a text, a list, or a map with `targets`. */
+  readonly form: 'text' | 'list' | 'map';
+  readonly strategy: Strategy;
+  readonly targets: readonly TargetOptions[];
+}
+
+/** A target of a model name. */
+export interface TargetOptions {
+  /** `provider/model`, or another model name. */
+  readonly target: string;
+  /** Its share of the requests, compared with the other targets. */
+  readonly weight: number;
+}
+
+/** A rule: requests that meet all conditions go to another model. */
+export interface RuleOptions {
+  readonly name?: string;
+  readonly when: RuleConditions;
+  /** The model name that is used instead. */
+  readonly use: string;
+}
+
+/** What a request must be like; absent conditions are met. */
+export interface RuleConditions {
+  /** Requested model names, with at most one `*`. */
+  readonly model?: readonly string[];
+  /** A small model that agents use for side tasks: the name contains "haiku". */
+  readonly background?: boolean;
+  readonly images?: boolean;
+  readonly tools?: boolean;
+  readonly thinking?: boolean;
+  readonly web_search?: boolean;
+  readonly input_tokens_above?: number;
+  /** Values by header name, with at most one `*`. */
+  readonly header?: Readonly<Record<string, string>>;
+  /** Tags of client keys, one of which is needed. */
+  readonly tag?: readonly string[];
+}
+
+/** Which model name responses have. */
+export const MODELS_IN_ANSWER = ['requested', 'answered'] as const;
+
+/** One of `MODELS_IN_ANSWER`. */
+export type ModelInAnswer = (typeof MODELS_IN_ANSWER)[number];
+
 /** The settings of one provider. */
 export interface ProviderOptions {
   /** The known provider to take defaults from. Default: the one with the same name. */
   readonly extends?: string;
   readonly protocol?: ProtocolId;
   readonly base_url?: string;
+  /** Several addresses, which share the requests. */
+  readonly base_urls?: readonly string[];
   readonly api_key?: Secret;
+  /** Several keys, which share the requests. Each is used at every address. */
+  readonly api_keys?: readonly Secret[];
   readonly auth?: 'bearer' | 'api-key';
   readonly headers?: Readonly<Record<string, Secret>>;
   readonly organization?: string;

@@ -84,7 +84,8 @@ function chooseAddress(row: ProviderRow, world: ResolveContext): Lookup<string> 
 function buildFromFile(id: string, settings: ProviderOptions, world: ResolveContext): ConfiguredProvider | undefined {
   const { source, problems } = world;
   try {
-    return buildProvider(buildDraft(id, settings, world));
+    const [first, ...others] = splitEndpoints(settings).map((own) => buildProvider(buildDraft(id, own, world)));
+    return first && others.length > 0 ? Object.freeze({ ...first, others }) : first;
   } catch (error) {
     if (!(error instanceof SettingError)) throw error;
     const isSet = error.setting !== undefined && Object.hasOwn(settings, error.setting);
@@ -92,6 +93,21 @@ function buildFromFile(id: string, settings: ProviderOptions, world: ResolveCont
     return undefined;
   }
 }
+
+/** The settings of every key at every address. */
+function splitEndpoints(settings: ProviderOptions): ProviderOptions[] {
+  const { base_urls, api_keys, ...shared } = settings;
+  if (base_urls && settings.base_url !== undefined)
+    throw new SettingError('cannot be combined with base_url; use one of them', 'base_urls');
+  if (api_keys && settings.api_key) throw new SettingError('cannot be combined with api_key; use one of them', 'api_keys');
+  const addresses = base_urls ? base_urls.map((base_url) => ({ ...shared, base_url })) : [shared];
+  const endpoints = addresses.flatMap((own) => (api_keys ? api_keys.map((api_key) => ({ ...own, api_key })) : [own]));
+  if (endpoints.length > MAX_ENDPOINTS)
+    throw new SettingError(`must have at most ${MAX_ENDPOINTS} combinations of base_urls and api_keys`);
+  return endpoints;
+}
+
+const MAX_ENDPOINTS = 64;
 
 /** A problem with a setting of a provider. */
 class SettingError extends Error {
@@ -296,9 +312,17 @@ export interface ConfiguredProvider {
   /** Endpoints that are passed on without conversion. */
   readonly passthrough: Passthrough;
   readonly times: ProviderLimits;
+  /** The same provider with its other keys and at its other addresses, if there are any. */
+  readonly others?: readonly ConfiguredProvider[];
   /** The built-in model, which has no address. */
   readonly isDemo: boolean;
 }
+
+/** A provider with each of its keys at each of its addresses. */
+export const listEndpoints = (provider: ConfiguredProvider): readonly ConfiguredProvider[] => [
+  provider,
+  ...(provider.others ?? []),
+];
 
 /** The provider with its secrets, as `buildHeaders` needs it. For sending to `origin` only. */
 export function unlock({ provider, key, headers }: ConfiguredProvider): Provider {

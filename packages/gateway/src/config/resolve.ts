@@ -11,7 +11,7 @@ import { findFamily } from '../providers/families.ts';
 import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
-import { type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
+import { createGoal, type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
 import type {
   CaptureOptions,
   Durability,
@@ -20,10 +20,12 @@ import type {
   Limits,
   ListenAddress,
   LogLevel,
+  ModelInAnswer,
   PriceOptions,
+  RuleOptions,
   TagBudget,
 } from './options.ts';
-import { type ConfiguredProvider, configureProviders, DEMO_ID } from './providers.ts';
+import { type ConfiguredProvider, configureProviders, DEMO_ID, listEndpoints } from './providers.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
 
@@ -35,6 +37,8 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   const world: ResolveContext = { source, env, listen, problems: [...source.missing], warnings: [] };
   const providers = configureProviders(world);
   const table = readModels(providers, world);
+  const directory = new Directory(providers, table);
+  const rules = readRules(directory, world);
   checkPrices(providers, world);
   const keys = readClientKeys(world);
   const adminKey = readAdminKey(world);
@@ -48,7 +52,6 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
   for (const secret of [adminKey, metricsKey]) if (secret) secrets.add(secret);
-  const directory = new Directory(providers, table);
   return Object.freeze({
     listen,
     trustedProxies: new TrustedProxies(options.trusted_proxies),
@@ -70,6 +73,9 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     idempotency: options.idempotency,
     providers,
     models: [...table.names.keys()],
+    rules,
+    affinityMs: options.affinity,
+    modelInAnswer: options.model_in_answer,
     warnings: world.warnings,
     providerFor: (id: string) => providers.get(id),
     resolveModel: (name: string, client?: ProtocolId) => directory.resolve(name, client),
@@ -136,6 +142,11 @@ export interface GatewayState {
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   /** Model names of the file, for lists of models. */
   readonly models: readonly string[];
+  /** Rules that send requests to another model, in order. */
+  readonly rules: readonly Rule[];
+  /** How long a conversation stays with its target; null for not at all. */
+  readonly affinityMs: number | null;
+  readonly modelInAnswer: ModelInAnswer;
   /** Warnings for the operator. */
   readonly warnings: readonly Problem[];
   providerFor(id: string): ConfiguredProvider | undefined;
@@ -147,9 +158,8 @@ export interface GatewayState {
 }
 
 /** A provider, and the name of the model there. */
-export interface ModelTarget {
+export interface ModelTarget extends Pick<Goal, 'model' | 'tier' | 'sharing' | 'weight'> {
   readonly provider: ConfiguredProvider;
-  readonly model: string;
   /** Whether the configuration names this model of this provider. */
   readonly isConfigured: boolean;
 }
@@ -185,6 +195,26 @@ const UNENCRYPTED =
 /** Whether other machines can reach the address of the file or the one that is bound. */
 const isExposed = (host: string, bound: string | undefined): boolean =>
   [host, bound ?? host].some((address) => !isLoopback(address));
+
+/** A rule of the configuration. */
+export interface Rule extends RuleOptions {
+  /** The name of the file, or `rules[0]`. */
+  readonly name: string;
+}
+
+/** A rule to a known provider without a key is skipped with a warning, as in `models`. */
+function readRules(directory: Directory, { source, problems, warnings }: ResolveContext): readonly Rule[] {
+  return source.options.rules.flatMap((rule, i) => {
+    if ((directory.resolve(rule.use, undefined) ?? []).length > 0) return [{ ...rule, name: rule.name ?? `rules[${i}]` }];
+    const provider = rule.use.slice(0, Math.max(0, rule.use.indexOf('/')));
+    const isKnown =
+      Object.hasOwn(source.options.models, rule.use) || findRow(provider || (findFamily(rule.use) ?? '')) !== undefined;
+    const path = ['rules', i, 'use'];
+    if (isKnown) warnings.push(source.problem(path, `no provider of "${rule.use}" is configured; the rule is skipped`));
+    else problems.push(source.problem(path, `"${rule.use}" must be provider/model or a name of "models"`));
+    return [];
+  });
+}
 
 const RESET_WARNING =
   'the configuration has "reset: true", so a reload may remove all client keys and providers; delete it when that is done';
@@ -298,11 +328,12 @@ const MIN_KEY_LENGTH = 16;
 
 function* listSecrets(keys: readonly ClientKey[], providers: ReadonlyMap<string, ConfiguredProvider>): Iterable<Secret> {
   for (const { key } of keys) yield key;
-  for (const { key, headers, network } of providers.values()) {
-    if (key) yield key;
-    if (network.proxy?.password) yield network.proxy.password;
-    yield* Object.values(headers);
-  }
+  for (const provider of providers.values())
+    for (const { key, headers, network } of listEndpoints(provider)) {
+      if (key) yield key;
+      if (network.proxy?.password) yield network.proxy.password;
+      yield* Object.values(headers);
+    }
 }
 
 /** Finds the providers for a model name. */
@@ -324,10 +355,10 @@ class Directory {
 
   resolve(name: string, client: ProtocolId | undefined): readonly ModelTarget[] | undefined {
     const goals = name === '' ? this.#findPromptProvider(client) : this.#findGoals(name);
-    return goals?.flatMap(({ provider, model }) => {
+    return goals?.flatMap(({ provider, model, tier, sharing, weight }) => {
       const found = this.#providers.get(provider);
       const isConfigured = this.#configured.has(`${provider}/${model}`);
-      return found ? [{ provider: this.#findSibling(found, client), model, isConfigured }] : [];
+      return found ? [{ provider: this.#findSibling(found, client), model, isConfigured, tier, sharing, weight }] : [];
     });
   }
 
@@ -338,7 +369,7 @@ class Directory {
   #findPromptProvider(client: ProtocolId | undefined): readonly Goal[] | undefined {
     const candidates = [...this.#providers.values()].filter(({ provider, isDemo }) => provider.protocol === client && !isDemo);
     const found = candidates.find(({ official }) => official) ?? candidates[0];
-    return found && [{ provider: found.id, model: '' }];
+    return found && [createGoal(found.id, '')];
   }
 
   #findGoals(name: string): readonly Goal[] | undefined {
@@ -354,13 +385,13 @@ class Directory {
   /** `provider/model` always works; patterns for the same provider take precedence. */
   #findProviderGoals(provider: string, model: string): readonly Goal[] {
     const own = this.#table.patterns.filter(({ prefix }) => prefix.startsWith(`${provider}/`));
-    return matchPattern(own, `${provider}/${model}`) ?? [{ provider, model }];
+    return matchPattern(own, `${provider}/${model}`) ?? [createGoal(provider, model)];
   }
 
   #findFamilyGoals(model: string): readonly Goal[] | undefined {
     const provider = findFamily(model);
-    if (provider && this.#providers.has(provider)) return [{ provider, model }];
-    return this.#isDemo && model !== '' ? [{ provider: DEMO_ID, model }] : undefined;
+    if (provider && this.#providers.has(provider)) return [createGoal(provider, model)];
+    return this.#isDemo && model !== '' ? [createGoal(DEMO_ID, model)] : undefined;
   }
 
   #findSibling(provider: ConfiguredProvider, client: ProtocolId | undefined): ConfiguredProvider {

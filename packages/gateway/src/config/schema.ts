@@ -18,6 +18,8 @@ import {
   type Limits,
   type ListenAddress,
   LOG_LEVELS,
+  MODELS_IN_ANSWER,
+  type ModelOptions,
   type Options,
   PASSTHROUGH,
   PRICE_FIELDS,
@@ -25,6 +27,8 @@ import {
   type PriceOptions,
   type ProviderOptions,
   pickLimits,
+  type RuleOptions,
+  STRATEGIES,
   type TagBudget,
 } from './options.ts';
 import { Secret } from './secrets.ts';
@@ -289,11 +293,28 @@ const headers = z.record(
     .transform((text) => new Secret(text)),
 );
 
+const MAX_RULES = 100;
+
+/** Keys and addresses of one provider. */
+const MAX_LISTED = 16;
+
 const settings = z.strictObject({
   extends: z.string().describe('Known provider to take defaults from; by default the one with the same name.').exactOptional(),
   protocol: protocol.exactOptional(),
   base_url: baseUrl.describe('Base URL without the endpoint, for example https://api.example.com/v1.').exactOptional(),
+  base_urls: z
+    .array(baseUrl)
+    .min(1)
+    .max(MAX_LISTED)
+    .describe('Several base URLs instead of base_url: servers with the same models, which share the requests.')
+    .exactOptional(),
   api_key: key.describe(`API key. Use a reference such as \${EXAMPLE_API_KEY} instead of the key itself.`).exactOptional(),
+  api_keys: z
+    .array(key)
+    .min(1)
+    .max(MAX_LISTED)
+    .describe('Several API keys instead of api_key, which share the requests. A key that is rejected or rate limited rests.')
+    .exactOptional(),
   auth: z.enum(['bearer', 'api-key']).describe('How the key is sent; by default as the protocol defines.').exactOptional(),
   headers: headers.describe('Sent with every request.').exactOptional(),
   organization: z.string().min(1).describe('OpenAI-Organization.').exactOptional(),
@@ -348,16 +369,118 @@ const providers = z
   .prefault({})
   .describe('Upstream providers. Known providers whose API key is in the environment need no entry; false disables one.');
 
-const models = z
-  .record(
-    z.string().min(1),
-    z
-      .union([z.string().min(1), z.array(z.string().min(1)).min(1)], { error: 'must be "provider/model", or a list of these' })
-      .transform((value): readonly string[] => [value].flat()),
+const target = z
+  .union(
+    [
+      z.string().min(1),
+      z.strictObject({
+        target: z.string().min(1).describe('provider/model, or another model name.'),
+        weight: z
+          .number()
+          .gt(0)
+          .max(1000)
+          .describe('Share of the requests, compared with the other targets. Default: 1.')
+          .exactOptional(),
+      }),
+    ],
+    { error: 'must be "provider/model", or a map with target and weight' },
   )
+  .transform((value) => (typeof value === 'string' ? { target: value } : value));
+
+const targets = z.array(target).min(1);
+
+const model: z.ZodType<ModelOptions, unknown> = z
+  .union(
+    [
+      z.string().min(1),
+      targets,
+      z.strictObject({
+        targets: targets.describe('Where requests for this name may go.'),
+        strategy: z
+          .enum(STRATEGIES)
+          .describe(
+            'How the target is chosen: order (one after the other), weighted (by weights), least_busy (fewest running requests), fastest (shortest time to the first token), cheapest (lowest price). Default: order, or weighted if there are weights.',
+          )
+          .exactOptional(),
+      }),
+    ],
+    { error: 'must be "provider/model", a list of these, or a map with targets and strategy' },
+  )
+  .transform((value): ModelOptions => {
+    if (typeof value === 'string') return { form: 'text', strategy: 'order', targets: [{ target: value, weight: 1 }] };
+    const listed = Array.isArray(value) ? { targets: value } : value;
+    const hasWeights = listed.targets.some(({ weight }) => weight !== undefined);
+    return {
+      form: Array.isArray(value) ? 'list' : 'map',
+      strategy: ('strategy' in listed ? listed.strategy : undefined) ?? (hasWeights ? 'weighted' : 'order'),
+      targets: listed.targets.map(({ target: name, weight = 1 }) => ({ target: name, weight })),
+    };
+  });
+
+const models = z
+  .record(z.string().min(1), model)
   .prefault({})
   .describe(
     'Model names for clients: a name or a pattern with one *, and the provider/model it maps to. A list is tried in order.',
+  );
+
+const namePattern = z
+  .string()
+  .regex(/^[^*]*\*?[^*]*$/, { error: 'must have at most one *' })
+  .min(1);
+
+/** One text, or several of which one is needed. */
+const oneOrMore = (item: z.ZodType<string>) =>
+  z
+    .union([item, z.array(item).min(1)], { error: 'must be text, or a list of texts' })
+    .transform((value): readonly string[] => [value].flat());
+
+const conditions = z
+  .strictObject({
+    model: oneOrMore(namePattern).describe('Requested model names, with at most one *.').exactOptional(),
+    background: z
+      .boolean()
+      .describe('Whether a small model for side tasks is requested, as agents do: its name contains "haiku".')
+      .exactOptional(),
+    images: z.boolean().describe('Whether the request has images.').exactOptional(),
+    tools: z.boolean().describe('Whether the request has tools.').exactOptional(),
+    thinking: z.boolean().describe('Whether the request asks the model to think.').exactOptional(),
+    web_search: z.boolean().describe("Whether the request has the provider's web search.").exactOptional(),
+    input_tokens_above: z.int().min(1).describe('Estimated input tokens that the request exceeds.').exactOptional(),
+    header: z
+      .record(z.string().regex(HEADER_NAME, { error: 'is not a valid header name' }), namePattern)
+      .transform((values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name.toLowerCase(), value])))
+      .describe('Values of request headers, with at most one *.')
+      .exactOptional(),
+    tag: oneOrMore(z.string().min(1)).describe('Tags of the client key, such as team=a; one of them is needed.').exactOptional(),
+  })
+  .refine((when) => Object.keys(when).length > 0, { error: 'must have at least one condition' });
+
+const rules: z.ZodType<readonly RuleOptions[], unknown> = z
+  .array(
+    z.strictObject({
+      name: z
+        .string()
+        .regex(/^[\w.-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, ".", "_" and "-"' })
+        .describe('Shown in the log and in x-sluice-rule.')
+        .exactOptional(),
+      when: conditions.describe('All of these conditions must be met.'),
+      use: z.string().min(1).describe('The model name that is used instead: provider/model, or a name of models.'),
+    }),
+  )
+  .max(MAX_RULES)
+  .prefault([])
+  .describe('Rules that send chat requests to another model by what they contain. The first that matches counts.');
+
+const AFFINITY_ERROR = 'must be a duration such as 5m or 1h, or off';
+
+const affinity: z.ZodType<number | null, unknown> = z
+  .string({ error: AFFINITY_ERROR })
+  .regex(new RegExp(`${DURATION_PATTERN}|^off$`), { error: AFFINITY_ERROR })
+  .prefault('5m')
+  .transform((text) => (text === 'off' ? null : (readDuration(text) ?? null)))
+  .describe(
+    'How long a conversation stays with the target and key that served it last, so that its prompt cache is used; or off. Only where targets share requests.',
   );
 
 const PRICE_ERROR = 'must be US dollars per million tokens, at most 1000000 and with at most six decimals: 0.075';
@@ -553,14 +676,7 @@ const captureRetention = z
   .prefault('7d')
   .transform((text) => Number.parseInt(text, 10) * (text.endsWith('d') ? 24 : 1) * 3_600_000);
 
-const namePatterns = z
-  .array(
-    z
-      .string()
-      .regex(/^[^*]*\*?[^*]*$/, { error: 'must have at most one *' })
-      .min(1),
-  )
-  .prefault([]);
+const namePatterns = z.array(namePattern).prefault([]);
 
 const capture: z.ZodType<CaptureOptions, unknown> = z
   .strictObject({
@@ -652,6 +768,12 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   metrics,
   providers,
   models,
+  rules,
+  affinity,
+  model_in_answer: z
+    .enum(MODELS_IN_ANSWER)
+    .prefault('answered')
+    .describe('The model name in responses: requested (as the client named it), or answered (as the upstream reports it).'),
   prices,
   default_price: price.describe('The price of models without a known one. Without it, their cost is unknown.').exactOptional(),
   budgets,

@@ -1,5 +1,6 @@
 import {
   type CanonicalError,
+  type CanonicalRequest,
   type CanonicalUsage,
   type ClientRequest,
   type Codec,
@@ -10,8 +11,14 @@ import {
 } from '@sluice/core';
 import { CODECS, decodeRequest, estimateTokens } from '@sluice/core/engine';
 import type { Admission } from '../admission/gate.ts';
+import type { Rule } from '../config/resolve.ts';
+import type { Caller } from '../keys/caller.ts';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Cost } from '../prices/cost.ts';
+import { nameConversation } from '../routing/affinity.ts';
+import { findAffinity, type Plan } from '../routing/router.ts';
+import type { RuleRequest } from '../routing/rules.ts';
+import type { ResponseKind } from '../routing/target-stats.ts';
 import type { Call } from '../upstream/dialer.ts';
 import { mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
@@ -19,7 +26,7 @@ import { ClientStream, encodeHeartbeat } from './client-stream.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
 import type { AttemptObserver, ExchangeObserver } from './observer.ts';
 import { redactBytes } from './read-reply.ts';
-import type { ExchangeRecord } from './record.ts';
+import { type ExchangeRecord, findSession } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import { AttemptLoop } from './rounds.ts';
 import { attemptStream } from './stream.ts';
@@ -51,6 +58,11 @@ export class Conversation {
   readonly #loop: AttemptLoop;
   #exchange: Exchange | undefined;
   #candidate: Candidate | undefined;
+  /** The rule that chose the model, if one did. */
+  #rule: Rule | undefined;
+  #plan: Plan<Candidate> = NO_PLAN;
+  /** When the current attempt began. */
+  #attemptAt = 0;
   /** Seconds between the request and the first call to an upstream. */
   #overhead: { candidate: Candidate; seconds: number } | undefined;
   /** Response headers of the upstream whose stream is sent to the client. */
@@ -106,15 +118,44 @@ export class Conversation {
   }
 
   async #respond(): Promise<Outcome> {
-    const { directory, client } = this.#request;
+    const { directory } = this.#request;
     const { model } = this.#target;
-    const candidates = directory.resolve(model, client.id);
+    this.#plan = this.#findPlan();
+    const { candidates } = this.#plan;
     const [first] = candidates;
     // A side endpoint names its first candidate even when every candidate is paused.
     if (this.#endpoint.kind === 'side') this.#candidate = first;
     // A local response says nothing about the health of the upstream, so it does not count as an attempt.
     const local = first && this.#endpoint.respondLocally(first);
     return local ?? this.#loop.run(candidates, createUnavailableError(model, candidates, directory));
+  }
+
+  /** The candidates of the requested model, or of the one that a rule chose, in the order in which they are tried. */
+  #findPlan(): Plan<Candidate> {
+    const { client, directory, wire, caller } = this.#request;
+    const { prices, affinityMs, rules } = directory;
+    const isChat = this.#endpoint.kind === 'chat';
+    this.#rule = isChat ? rules?.find(this.#describeForRules()) : undefined;
+    const model = this.#rule?.use ?? this.#target.model;
+    const candidates = directory.resolve(model, client.id);
+    if (candidates.length < 2) return { candidates };
+    return this.#services.router.plan(candidates, {
+      kind: this.#target.isStream ? 'stream' : 'whole',
+      affinityMs: isChat ? affinityMs : null,
+      prices,
+      nameConversation: () =>
+        nameConversation({ caller: caller?.id ?? '', model, session: findSession(wire.headers, wire.body), body: wire.body }),
+    });
+  }
+
+  #describeForRules(): RuleRequest {
+    const { client, wire, caller } = this.#request;
+    return {
+      model: this.#target.model,
+      headers: wire.headers,
+      tags: caller?.tags ?? [],
+      decode: () => decodeOrSkip(client, wire),
+    };
   }
 
   #tryCandidate(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
@@ -147,6 +188,7 @@ export class Conversation {
     const { candidate } = attempt;
     const { provider, model } = candidate;
     this.#measureOverhead(candidate);
+    this.#attemptAt = this.#services.now();
     this.#request.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model, price: this.#price });
     if (!this.#clientStream) return this.#attemptWhole(call, attempt);
     return attemptStream(call, attempt, {
@@ -164,9 +206,15 @@ export class Conversation {
     const outcome = await attemptWhole(call, attempt);
     if (outcome.is === 'answered') {
       this.#observeWhole(attempt);
+      this.#recordResponse(attempt.candidate, 'whole');
       this.#services.metrics.answeredFor(provider.id, model);
     }
     return outcome;
+  }
+
+  #recordResponse(candidate: Candidate, kind: ResponseKind): void {
+    const { router, now } = this.#services;
+    router.responded(this.#plan, candidate, kind, now() - this.#attemptAt);
   }
 
   #observeWhole({ exchange, record: { attempt } }: Attempt): void {
@@ -255,6 +303,7 @@ export class Conversation {
     this.#upstreamHeaders = headers;
     this.#firstAt = now();
     breakers.succeeded(candidate.key);
+    this.#recordResponse(candidate, 'stream');
     metrics.answeredFor(candidate.provider.id, candidate.model);
     this.#findSeries(candidate).firstToken((this.#firstAt - this.#request.receivedAt) / 1000);
   }
@@ -345,27 +394,12 @@ export class Conversation {
   #buildResult(status: number, error?: CanonicalError): Result {
     const usage = this.#exchange?.usage;
     const cost = usage && this.#findCost(usage);
-    const { id, attempts, notes, tried, requested, provider, upstream, model, limits } = this.#progress();
+    const { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits } = this.#progress();
     const ending = findEnding(error);
     const series = this.#finishSeries();
     // Field by field: a spread takes 9 us of every request.
-    return {
-      id,
-      attempts,
-      notes,
-      tried,
-      requested,
-      provider,
-      upstream,
-      model,
-      status,
-      ending,
-      error,
-      usage,
-      cost,
-      series,
-      limits,
-    };
+    const progress = { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits };
+    return Object.assign(progress, { status, ending, error, usage, cost, series });
   }
 
   readonly #price = (usage: CanonicalUsage): number | null => this.#findCost(usage)?.micros ?? null;
@@ -389,6 +423,8 @@ export class Conversation {
       upstream: provider?.protocol,
       model,
       limits: this.#request.admission?.headers,
+      rule: this.#rule?.name,
+      affinity: this.#candidate && findAffinity(this.#plan, this.#candidate),
     };
   }
 }
@@ -409,6 +445,8 @@ export interface ModelRequest {
   admission: Admission | undefined;
   observer: ExchangeObserver | undefined;
   directory: Directory;
+  /** Who sends the request. */
+  caller: Caller | undefined;
   /** When the whole request had arrived, by `services.now`. */
   receivedAt: number;
 }
@@ -425,6 +463,17 @@ export interface Result extends Progress {
   reused?: Reuse | undefined;
   /** The metric series of the last candidate, if there was one. */
   series?: LabelledSeries | undefined;
+}
+
+const NO_PLAN: Plan<Candidate> = { candidates: [] };
+
+/** The request for rules; undefined when it is invalid, which its conversion reports. */
+function decodeOrSkip(client: Codec, { body, path, headers }: ClientRequest): CanonicalRequest | undefined {
+  try {
+    return decodeRequest(body, { from: client, path, headers });
+  } catch {
+    return undefined;
+  }
 }
 
 /** The call for a candidate; a failed outcome when its protocol cannot express the request. */

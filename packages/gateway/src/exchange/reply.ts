@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '@sluice/core';
 import { type Cost, formatDollars } from '../prices/cost.ts';
+import type { AffinityState } from '../routing/router.ts';
 import type { ExchangeObserver } from './observer.ts';
 import type { Reply, Services } from './types.ts';
 
@@ -33,6 +34,10 @@ export interface Progress {
   requested?: string | undefined;
   provider?: string | undefined;
   model?: string | undefined;
+  /** The rule that chose the model. */
+  rule?: string | undefined;
+  /** Whether the conversation stayed with its target. */
+  affinity?: AffinityState | undefined;
   /** The protocol of the upstream that responded. */
   upstream?: ProtocolId | undefined;
   usage?: CanonicalUsage | undefined;
@@ -87,13 +92,16 @@ const writeText = (body: unknown): string => (typeof body === 'string' ? body : 
 
 /** Response headers, with what an operator wants to know without reading the log. */
 export function buildExchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const { id, attempts, notes, provider, model, cost, tried = [], limits } = progress;
+  const { id, attempts, notes, provider, model, requested, rule, affinity, cost, tried = [], limits } = progress;
   const headers: Record<string, string> = {};
   for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
   if (limits) Object.assign(headers, limits);
   headers['x-sluice-request-id'] = id;
   if (provider !== undefined) headers['x-sluice-provider'] = formatHeader(provider);
   if (model !== undefined) headers['x-sluice-model'] = formatHeader(model);
+  if (requested !== undefined && requested !== '') headers['x-sluice-requested-model'] = formatHeader(requested);
+  if (rule !== undefined) headers['x-sluice-rule'] = rule;
+  if (affinity !== undefined) headers['x-sluice-affinity'] = affinity;
   headers['x-sluice-attempts'] = String(attempts);
   if (cost) headers['x-sluice-cost-usd'] = formatDollars(cost.micros);
   if (tried.length > 0) headers['x-sluice-tried'] = tried.map(formatHeader).join('; ').slice(0, 1024);

@@ -5,6 +5,7 @@ import {
   computePause,
   findVerdict,
   isGatewayFault,
+  isKeyFault,
   isTargetFault,
   keepsStatus,
   mayBeBilled,
@@ -35,6 +36,8 @@ export class AttemptLoop {
   #last: Outcome | undefined;
   /** The budgets of the request allow no further attempt. */
   #isBroke = false;
+  /** The candidate of the last attempt. */
+  #current: Candidate | undefined;
 
   constructor(options: AttemptLoopOptions, services: Services) {
     this.#options = options;
@@ -82,8 +85,18 @@ export class AttemptLoop {
     for (let attempt = this.#next(left); attempt; attempt = this.#next(left)) {
       outcome = await attempt();
       if (outcome.is !== 'failed' || findVerdict(outcome.error) === 'stop' || this.#isExhausted) return outcome;
+      this.#putSiblingsLast(left, outcome.error);
     }
     return candidates.length > 0 ? this.#probePaused(candidates, outcome) : outcome;
+  }
+
+  /** A failure that is not about the key would happen with the other keys of the same server, too. */
+  #putSiblingsLast(left: Candidate[], error: CanonicalError): void {
+    const failed = this.#current;
+    if (failed?.endpointId === undefined || left.length < 2 || isKeyFault(error)) return;
+    const isSibling = ({ origin, provider }: Candidate): boolean =>
+      origin === failed.origin && provider.id === failed.provider.id;
+    left.push(...left.splice(0).sort((a, b) => Number(isSibling(a)) - Number(isSibling(b))));
   }
 
   /** The attempt at the next target that is not paused. */
@@ -110,7 +123,8 @@ export class AttemptLoop {
   async #probePaused(candidates: readonly Candidate[], outcome: Outcome): Promise<Outcome> {
     const { breakers } = this.#services;
     const hasTried = this.#attempts > 0;
-    const keys = candidates.map(({ key }) => key).filter((key) => !this.tried.some((entry) => entry.startsWith(`${key} `)));
+    const untried = candidates.filter(({ label }) => !this.tried.some((entry) => entry.startsWith(`${label} `)));
+    const keys = untried.map(({ key }) => key);
     const probed = breakers.probe(keys);
     const candidate = candidates.find(({ key }) => key === probed);
     if (!candidate) return hasTried ? outcome : { is: 'failed', error: createPausedError(breakers.pause(keys) ?? NO_PAUSE) };
@@ -151,13 +165,20 @@ export class AttemptLoop {
 
   async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
     const { admission } = this.#options;
+    const { router } = this.#services;
     if (this.#last && admission && !(await this.#extend(admission))) return this.#last;
+    this.#current = candidate;
     this.#count();
-    // A request with a budget is repeated by the loop alone, which extends its reservation first.
-    const outcome = await this.#options.attempt(candidate, this.#isSpent || admission?.isReserved ? 'never' : repeat);
-    this.#last = outcome;
-    this.#record(candidate, outcome);
-    return outcome;
+    router.began(candidate);
+    try {
+      // A request with a budget is repeated by the loop alone, which extends its reservation first.
+      const outcome = await this.#options.attempt(candidate, this.#isSpent || admission?.isReserved ? 'never' : repeat);
+      this.#last = outcome;
+      this.#record(candidate, outcome);
+      return outcome;
+    } finally {
+      router.ended(candidate);
+    }
   }
 
   /** Whether the budgets of the request allow another attempt; if not, the last outcome is the result. */
@@ -200,16 +221,17 @@ export class AttemptLoop {
 
   #recordFailure(candidate: Candidate, error: CanonicalError): void {
     const { log, metrics } = this.#services;
-    const { provider, model, key } = candidate;
+    const { provider, model, label, endpointId } = candidate;
     this.#judge(candidate, error);
     metrics.upstreamFailed(provider.id, error.code);
-    this.tried.push(`${key} ${error.code}`);
+    this.tried.push(`${label} ${error.code}`);
     log.warn(
       {
         request_id: this.#options.id,
         attempt: this.#attempts,
         provider: provider.id,
         model,
+        ...(endpointId !== undefined && { target: label }),
         error: error.code,
         status: error.http_status,
         reason: error.message,
@@ -222,14 +244,20 @@ export class AttemptLoop {
 
   /** Updates the breaker of the target after a failure. */
   #judge(candidate: Candidate, error: CanonicalError): void {
-    const { breakers, limits } = this.#services;
-    const { key } = candidate;
+    const { breakers, limits, router } = this.#services;
+    const { key, endpointId } = candidate;
     const reason = explainFailure(candidate, error);
     const requestedMs = error.retry_after_ms ?? 0;
     if (this.#options.connection.isStopped || isGatewayFault(error)) return;
     if (!isTargetFault(error)) breakers.succeeded(key);
     else if (requestedMs > limits.retryAfterMs) breakers.rest(key, reason, requestedMs);
-    else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason, REJECTED_KEY_MS);
+    else if (endpointId !== undefined && isKeyFault(error)) {
+      // The other keys of the provider go on at once.
+      const isLimited = error.code === 'RATE_LIMIT';
+      breakers.rest(key, reason, isLimited ? requestedMs || undefined : REJECTED_KEY_MS);
+      // A rate limit is about one model, the other failures are about all of them.
+      if (!isLimited) router.stats.rest(endpointId, REJECTED_KEY_MS);
+    } else if (error.code === 'AUTHENTICATION') breakers.rest(key, reason, REJECTED_KEY_MS);
     else breakers.failed(key, reason, requestedMs);
   }
 }

@@ -19,6 +19,9 @@ import type { Gatekeeper } from '../keys/gatekeeper.ts';
 import type { Logger } from '../observe/log.ts';
 import type { ExchangeLabels, Metrics } from '../observe/metrics.ts';
 import type { PriceTable } from '../prices/table.ts';
+import type { Routable } from '../routing/order.ts';
+import type { Router } from '../routing/router.ts';
+import type { RuleTable } from '../routing/rules.ts';
 import type { Breakers, Pause } from '../upstream/breaker.ts';
 import {
   type Call,
@@ -46,6 +49,7 @@ export interface Services {
   readonly limits: Limits;
   readonly dialer: Dialer;
   readonly breakers: Breakers;
+  readonly router: Router;
   readonly budget: RetryBudget;
   readonly refusals: LearnedRefusals;
   readonly metrics: Metrics;
@@ -75,8 +79,12 @@ export interface Services {
 
 /** Which provider serves which model: a snapshot of the configuration. An exchange keeps the one it began with. */
 export interface Directory {
-  /** Candidates for a model, in the order in which they are tried. */
+  /** Candidates for a model: tiers in the order in which they are tried. The router orders each tier. */
   resolve(model: string, client: ProtocolId): readonly Candidate[];
+  /** Rules that send requests to another model; undefined when there are none. */
+  readonly rules: RuleTable | undefined;
+  /** How long a conversation stays with its target; null for not at all. */
+  readonly affinityMs: number | null;
   /** Why no provider serves a model. */
   whyUnknown(model: string): string;
   /**
@@ -113,11 +121,10 @@ export interface ProviderEndpoint {
 }
 
 /** A provider and model that a request may be sent to. */
-export interface Candidate extends ProviderEndpoint {
-  /** The provider's name of the model. */
-  model: string;
-  /** `provider/model`: the key of its breaker. */
-  key: string;
+export interface Candidate extends ProviderEndpoint, Routable {
+  provider: Provider;
+  /** `provider/model`, and which key of the provider if it has several: for the log and for clients. */
+  label: string;
   /** What the provider and the model are known to accept. */
   profile: ProviderProfile;
   /** Same protocol on both sides: repair the stream instead of forwarding its bytes. */

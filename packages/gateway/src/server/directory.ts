@@ -1,7 +1,7 @@
 import type { ProtocolId } from '@sluice/core';
 import { CODECS, choosePassRequest } from '@sluice/core/engine';
 import { chooseProtocol, DEMO_MODELS } from '@sluice/lab/demo';
-import { type ConfiguredProvider, DEMO_ID, unlock } from '../config/providers.ts';
+import { type ConfiguredProvider, DEMO_ID, listEndpoints, unlock } from '../config/providers.ts';
 import { explainUnknownModel, type GatewayState, type ModelTarget } from '../config/resolve.ts';
 import { sharesEndpoints } from '../exchange/known-endpoints.ts';
 import type { Candidate, Directory, ProviderEndpoint } from '../exchange/types.ts';
@@ -11,6 +11,8 @@ import type { KeyBook } from '../keys/key-book.ts';
 import { createPriceTable } from '../prices/table.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
+import { placeEndpoint } from '../routing/endpoints.ts';
+import { RuleTable } from '../routing/rules.ts';
 import type { Transport } from '../upstream/dialer.ts';
 import { memo } from '../upstream/memo.ts';
 
@@ -20,7 +22,9 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
     const { origin, times, network, passthrough } = configured;
     return { provider: unlock(configured), origin, times, network, passthrough };
   };
-  const createCandidate = ({ provider: configured, model, isConfigured }: ModelTarget, client: ProtocolId): Candidate => {
+  const createCandidate = (target: ModelTarget, configured: ConfiguredProvider, client: ProtocolId): Candidate => {
+    const { model, isConfigured, tier, sharing, weight } = target;
+    const place = placeEndpoint(target.provider, configured);
     const endpoint = configured.isDemo
       ? createDemoEndpoint(configured, chooseProtocol(model, client), demo)
       : createEndpoint(configured);
@@ -30,7 +34,13 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
     return {
       ...endpoint,
       model,
-      key: `${endpoint.provider.id}/${model}`,
+      key: `${endpoint.provider.id}/${model}${place.suffix}`,
+      label: `${endpoint.provider.id}/${model}${place.title}`,
+      tier,
+      sharing,
+      weight: weight / place.count,
+      isShared: false,
+      endpointId: place.count > 1 ? endpoint.provider.id + place.suffix : undefined,
       profile: Object.freeze({ ...known, ...profile }),
       passRequest: choosePassRequest(codec, { id: configured.profileId, ...(profile && { profile }) }, model),
       repair: configured.repair,
@@ -40,8 +50,14 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
   };
   return {
     resolve: rememberTargets((model, client) =>
-      (state.resolveModel(model, client) ?? []).map((target) => createCandidate(target, client)),
+      markShared(
+        (state.resolveModel(model, client) ?? []).flatMap((target) =>
+          listEndpoints(target.provider).map((configured) => createCandidate(target, configured, client)),
+        ),
+      ),
     ),
+    rules: state.rules.length > 0 ? new RuleTable(state.rules, (id) => state.providers.has(id)) : undefined,
+    affinityMs: state.affinityMs,
     providersFor: (protocol) => {
       const rank = ({ provider, passthrough }: ConfiguredProvider): number =>
         (passthrough === 'off' ? 2 : 0) + (provider.protocol === protocol ? 0 : 1);
@@ -66,6 +82,15 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
 
 /** The holder of the metrics key, which is no client. */
 const METRICS_CALLER = { id: 'metrics', name: 'metrics', tags: [], policy: UNLIMITED };
+
+/** Marks candidates that have others in their tier. */
+function markShared(candidates: readonly Candidate[]): readonly Candidate[] {
+  if (candidates.length < 2) return candidates;
+  return candidates.map((candidate) => ({
+    ...candidate,
+    isShared: candidates.some((other) => other !== candidate && other.tier === candidate.tier),
+  }));
+}
 
 /** Names resolved for one client protocol. Clients can invent any number of names. */
 const NAME_LIMITS = { entries: 1000, bytes: 256 * 1024 };
@@ -92,7 +117,8 @@ function listClientModels(
 
 /** Hosts that only the operator knows: neither a vendor's nor this machine. */
 function listPrivateHosts({ providers }: GatewayState): string[] {
-  const hosts = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ origin }) => new URL(origin).hostname);
+  const endpoints = [...providers.values()].filter(({ isDemo }) => !isDemo).flatMap(listEndpoints);
+  const hosts = endpoints.map(({ origin }) => new URL(origin).hostname);
   return [...new Set(hosts)].filter((host) => !isLoopback(host) && !VENDOR_HOSTS.has(host));
 }
 

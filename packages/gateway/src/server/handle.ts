@@ -188,7 +188,7 @@ async function readModelRequest(
   record: ExchangeRecord,
   services: Services,
 ): Promise<ModelRequest> {
-  const { id, request, connection, route, headers, directory } = incoming;
+  const { id, request, connection, route, headers, directory, caller } = incoming;
   const { text, body } = parseRequest(bytes, services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
@@ -209,8 +209,9 @@ async function readModelRequest(
   const { observers } = services;
   if (observers) incoming.observer = beginCapture(incoming, record, { ...target, body: text }, observers);
   const { observer } = incoming;
+  const { client } = route;
   const receivedAt = services.now();
-  return { kind, id, client: route.client, wire, target, connection, record, admission, observer, directory, receivedAt };
+  return { kind, id, client, wire, target, connection, record, admission, observer, directory, caller, receivedAt };
 }
 
 /** Finds what a model name stands for, as `provider/model`. */
@@ -330,6 +331,8 @@ function buildLogFields({ id, request, route, client }: Incoming, result: Result
     usage,
     cost,
     reused,
+    rule,
+    affinity,
   } = result;
   return {
     request_id: id,
@@ -340,6 +343,8 @@ function buildLogFields({ id, request, route, client }: Incoming, result: Result
     status,
     ending,
     ...(requested && { requested }),
+    ...(rule && { rule }),
+    ...(affinity && { affinity }),
     ...(provider && { client_protocol: route.client.id, upstream_protocol: upstream, provider, model, attempts }),
     ...(tried.length > 0 && { tried }),
     ...(reused && { reused }),

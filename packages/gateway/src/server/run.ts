@@ -25,6 +25,7 @@ import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
 import { loadSnapshot } from '../prices/snapshot.ts';
+import { Router } from '../routing/router.ts';
 import type { Store } from '../store/index.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
@@ -308,6 +309,7 @@ export function createServices(options: ServiceOptions): Services {
   const streams = new Streams(Math.min(limits.streams, share));
   const redactHosts = createHostRedact(redact, () => directory().privateHosts);
   const metrics = new Metrics(() => streams.count, store && (() => store.status()));
+  const breakers = new Breakers(now, { maxPauseMs: limits.pauseMs });
   return {
     limits,
     directory,
@@ -328,7 +330,8 @@ export function createServices(options: ServiceOptions): Services {
     }),
     maxConnections: limits.connections > 0 ? limits.connections : share,
     dialer,
-    breakers: new Breakers(now, { maxPauseMs: limits.pauseMs }),
+    breakers,
+    router: new Router({ breakers, now, random: Math.random }),
     budget: new RetryBudget(limits.retryShare, now),
     refusals: new LearnedRefusals(),
     metrics,

@@ -68,6 +68,10 @@ const REQUEST_FAULTS: ReadonlySet<ErrorCode> = new Set([
   'CONFLICT',
 ]);
 
+/** Whether a failure is about the key that was sent: another key of the same provider may work. */
+export const isKeyFault = ({ code }: CanonicalError): boolean =>
+  code === 'RATE_LIMIT' || code === 'AUTHENTICATION' || code === 'BILLING';
+
 /** Whether the upstream may have processed the request and may bill it. */
 export function mayBeBilled({ code, details, upstream }: CanonicalError): boolean {
   const known = details?.['may_be_billed'];

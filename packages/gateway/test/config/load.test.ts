@@ -48,7 +48,31 @@ describe('good files', () => {
       { limits: { connectMs: 250, requestBytes: 1_048_576, retries: 0 } },
     ],
     ['limits: { drain: 5 }', { limits: { drainMs: 5000 } }],
-    ['models: { a: openai/x, "b-*": [openai/*, demo/x] }', { models: { a: ['openai/x'], 'b-*': ['openai/*', 'demo/x'] } }],
+    [
+      'models: { a: openai/x, "b-*": [openai/*, demo/x] }',
+      {
+        models: {
+          a: { form: 'text', strategy: 'order', targets: [{ target: 'openai/x', weight: 1 }] },
+          'b-*': { form: 'list', strategy: 'order', targets: [{ target: 'openai/*' }, { target: 'demo/x' }] },
+        },
+      },
+    ],
+    [
+      'models: { a: { targets: [openai/x, { target: demo/x, weight: 3 }] }, b: { strategy: fastest, targets: [demo/x] } }',
+      {
+        models: {
+          a: { form: 'map', strategy: 'weighted', targets: [{ weight: 1 }, { target: 'demo/x', weight: 3 }] },
+          b: { form: 'map', strategy: 'fastest', targets: [{ target: 'demo/x', weight: 1 }] },
+        },
+      },
+    ],
+    [
+      'rules: [{ when: { model: a-*, header: { X-Team: b }, tag: [t=1, t=2] }, use: demo/x }]',
+      { rules: [{ when: { model: ['a-*'], header: { 'x-team': 'b' }, tag: ['t=1', 't=2'] }, use: 'demo/x' }] },
+    ],
+    ['affinity: 1h', { affinity: 3_600_000 }],
+    ['affinity: "off"', { affinity: null }],
+    ['{ model_in_answer: requested }', { model_in_answer: 'requested', affinity: 300_000 }],
     ['providers: { openai: false, groq: }', { providers: { openai: false, groq: {} } }],
     [
       'providers: { a: { protocol: responses, base_url: http://x } }',
@@ -111,7 +135,7 @@ const BAD: Bad[] = [
       '3:45: providers.a.repair: must be true or false',
       '3:62: providers.a.protocol: must be one of openai-chat, anthropic-messages, openai-responses, gemini, openai, anthropic, responses; did you mean "openai"?',
       '4:15: log.level: must be one of fatal',
-      '5:14: models.x: must be "provider/model", or a list of these',
+      '5:14: models.x: must be "provider/model", a list of these, or a map with targets and strategy',
       '5:20: models.y: must not be empty',
       '5:28: models.z[0]: must not be empty',
     ],
@@ -120,6 +144,18 @@ const BAD: Bad[] = [
     name: 'a passthrough that is not one of its values',
     text: 'providers: { groq: { passthrough: none } }',
     says: ['1:35: providers.groq.passthrough: must be one of off, known, all'],
+  },
+  {
+    name: 'wrong targets and rules',
+    text: 'models:\n  a: { strategy: cheap, targets: [{ target: demo/x, weight: 0 }] }\nrules:\n  - { when: {}, use: demo/x }\n  - { when: { model: "*a*" }, use: demo/x }\nlimits: { pause: 2m }\naffinity: often',
+    says: [
+      '2:18: models.a.strategy: must be one of order, weighted, least_busy, fastest, cheapest',
+      '2:61: models.a.targets[0].weight: must be greater than 0',
+      '4:13: rules[0].when: must have at least one condition',
+      '5:22: rules[1].when.model: must have at most one *',
+      '6:18: limits.pause: must be at most 60s',
+      '7:11: affinity: must be a duration such as 5m or 1h, or off',
+    ],
   },
   { name: 'an unknown section', text: 'provider: {}', says: ['1:1: unknown key "provider"; did you mean "providers"?'] },
   { name: 'a list', text: '- a\n', says: ['1:1: must be a map of settings'] },
