@@ -26,7 +26,7 @@ import { ClientStream, encodeHeartbeat } from './client-stream.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
 import type { AttemptObserver, ExchangeObserver } from './observer.ts';
 import { redactBytes } from './read-reply.ts';
-import { type ExchangeRecord, findSession } from './record.ts';
+import { type ExchangeEnd, type ExchangeRecord, findSession } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import { AttemptLoop } from './rounds.ts';
 import { attemptStream } from './stream.ts';
@@ -61,6 +61,8 @@ export class Conversation {
   /** The rule that chose the model, if one did. */
   #rule: Rule | undefined;
   #plan: Plan<Candidate> = NO_PLAN;
+  /** What changed in the prompt since the turn before. */
+  #cacheBreak: string | undefined;
   /** When the current attempt began. */
   #attemptAt = 0;
   /** Seconds between the request and the first call to an upstream. */
@@ -127,7 +129,11 @@ export class Conversation {
     if (this.#endpoint.kind === 'side') this.#candidate = first;
     // A local response says nothing about the health of the upstream, so it does not count as an attempt.
     const local = first && this.#endpoint.respondLocally(first);
-    return local ?? this.#loop.run(candidates, createUnavailableError(model, candidates, directory));
+    if (local) return local;
+    const outcome = this.#loop.run(candidates, createUnavailableError(model, candidates, directory));
+    // While the upstream works on its response.
+    this.#findCacheBreak();
+    return outcome;
   }
 
   /** The candidates of the requested model, or of the one that a rule chose, in the order in which they are tried. */
@@ -146,6 +152,13 @@ export class Conversation {
       nameConversation: () =>
         nameConversation({ caller: caller?.id ?? '', model, session: findSession(wire.headers, wire.body), body: wire.body }),
     });
+  }
+
+  #findCacheBreak(): void {
+    const { wire } = this.#request;
+    const session = this.#endpoint.kind === 'chat' ? findSession(wire.headers, wire.body) : undefined;
+    if (session !== undefined)
+      this.#cacheBreak = this.#services.router.cacheBreaks.compare(session, this.#target.model, wire.body);
   }
 
   #describeForRules(): RuleRequest {
@@ -322,10 +335,20 @@ export class Conversation {
   }
 
   /** Records the exchange; the client may receive its end when the promise resolves. */
-  #settle({ status, ending, error, notes }: Result): Promise<void> | undefined {
+  #settle({ status, ending, error, notes, rule, affinity, cacheBreak }: Result): Promise<void> | undefined {
     const { record, receivedAt } = this.#request;
     const queueMs = this.#firstCallAt === undefined ? undefined : this.#firstCallAt - receivedAt;
-    return record.settle({ status, ending, error, notes, ...(queueMs !== undefined && { queue_ms: queueMs }) });
+    const end: ExchangeEnd = {
+      status,
+      ending,
+      error,
+      notes,
+      route_rule: rule ?? null,
+      affinity: affinity ?? null,
+      cache_break: cacheBreak ?? null,
+    };
+    if (queueMs !== undefined) end.queue_ms = queueMs;
+    return record.settle(end);
   }
 
   async #send(reply: Reply, error?: CanonicalError): Promise<Result> {
@@ -395,11 +418,12 @@ export class Conversation {
     const usage = this.#exchange?.usage;
     const cost = usage && this.#findCost(usage);
     const { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits } = this.#progress();
+    const cacheBreak = this.#cacheBreak;
     const ending = findEnding(error);
     const series = this.#finishSeries();
     // Field by field: a spread takes 9 us of every request.
     const progress = { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits };
-    return Object.assign(progress, { status, ending, error, usage, cost, series });
+    return Object.assign(progress, { status, ending, error, usage, cost, series, cacheBreak });
   }
 
   readonly #price = (usage: CanonicalUsage): number | null => this.#findCost(usage)?.micros ?? null;
@@ -461,6 +485,8 @@ export interface Result extends Progress {
   error?: CanonicalError | undefined;
   /** Whose response it is, when nothing was sent upstream for this request: that of an earlier one. */
   reused?: Reuse | undefined;
+  /** What changed in the prompt since the turn before: `tools[3].description changed`. */
+  cacheBreak?: string | undefined;
   /** The metric series of the last candidate, if there was one. */
   series?: LabelledSeries | undefined;
 }

@@ -4,7 +4,16 @@ import type { CanonicalError, CanonicalUsage, Diagnostic, HeaderBag, ProtocolId 
 import type { Admission as GateAdmission } from '../admission/gate.ts';
 import type { Clock, Timer } from '../http/clock.ts';
 import type { Cost } from '../prices/cost.ts';
-import type { Admission, ExchangeOpening, Ledger, NoteRow, Provenance, Settlement, TokenCounts } from '../store/index.ts';
+import type {
+  Admission,
+  ExchangeOpening,
+  ExchangeSettlement,
+  Ledger,
+  NoteRow,
+  Provenance,
+  Settlement,
+  TokenCounts,
+} from '../store/index.ts';
 
 /** How records are written, for all exchanges of a gateway. */
 export interface RecordKeeping {
@@ -178,6 +187,9 @@ export class ExchangeRecord {
         queue_ms: end.queue_ms ?? null,
         notes: this.#redactNotes(end.notes),
         rules: attempt?.rules ?? [],
+        route_rule: end.route_rule ?? null,
+        affinity: end.affinity ?? null,
+        cache_break: end.cache_break ?? null,
       }),
     );
     return this.#waitFor(settled);
@@ -366,7 +378,9 @@ export interface AttemptEnd {
 }
 
 /** How an exchange ended. Usage and cost are those of its attempts. */
-export interface ExchangeEnd extends Pick<AttemptEnd, 'ending' | 'error'> {
+export interface ExchangeEnd
+  extends Pick<AttemptEnd, 'ending' | 'error'>,
+    Pick<ExchangeSettlement, 'route_rule' | 'affinity' | 'cache_break'> {
   /** The status that the client receives. */
   status: number;
   notes: readonly NoteRow[];
@@ -489,17 +503,20 @@ const subtract = (at: number | undefined, from: number): number | null => (at ==
 
 /**
  * The conversation that a request belongs to, by what clients send for it: our own header, Codex's, the cache key of
- * OpenAI, the user id of Claude Code, which ends in its session.
+ * OpenAI, the conversation of Responses, the user id of Claude Code, which ends in its session or is JSON with it.
  */
 export function findSession(headers: HeaderBag, body: unknown): string | undefined {
   for (const name of SESSION_HEADERS) if (headers[name]) return headers[name];
   if (typeof body !== 'object' || body === null) return undefined;
-  const { prompt_cache_key: cacheKey, metadata } = body as Record<string, unknown>; // any JSON object
+  const { prompt_cache_key: cacheKey, conversation, metadata } = body as Record<string, unknown>; // any JSON object
   if (typeof cacheKey === 'string' && cacheKey !== '') return cacheKey;
+  const stored =
+    typeof conversation === 'object' && conversation !== null && 'id' in conversation ? conversation.id : conversation;
+  if (typeof stored === 'string' && stored !== '') return stored;
   if (typeof metadata !== 'object' || metadata === null) return undefined;
   const { session_id: session, user_id: user } = metadata as Record<string, unknown>; // any JSON object
   if (typeof session === 'string' && session !== '') return session;
-  return typeof user === 'string' ? /_session_([\w-]{8,64})$/.exec(user)?.[1] : undefined;
+  return typeof user === 'string' ? /(?:_session_|"session_id"\s*:\s*")([\w-]{8,64})(?:$|")/.exec(user)?.[1] : undefined;
 }
 
 const SESSION_HEADERS = ['x-sluice-session', 'session_id', 'session-id', 'x-session-id', 'conversation_id'];

@@ -14,6 +14,7 @@ export class CacheBreaks {
    */
   compare(session: string, model: string, body: unknown): string | undefined {
     const listed = listSections(body);
+    if (!listed.some(({ kind }) => kind === 'messages')) return undefined;
     const conversation = nameThread(session, model, listed);
     const sections = listed.map(digestSection);
     const before = this.#turns.get(conversation);

@@ -218,7 +218,7 @@ async function readModelRequest(
 const createTargetFinder =
   ({ directory, route }: Incoming) =>
   (model: string): readonly string[] =>
-    directory.resolve(model, route.client.id).map(({ key }) => key);
+    directory.resolve(model, route.client.id).map(({ provider, model: name }) => `${provider.id}/${name}`);
 
 /** Begins to capture the exchange; undefined when it is not to be captured. */
 function beginCapture(
@@ -333,6 +333,7 @@ function buildLogFields({ id, request, route, client }: Incoming, result: Result
     reused,
     rule,
     affinity,
+    cacheBreak,
   } = result;
   return {
     request_id: id,
@@ -345,6 +346,7 @@ function buildLogFields({ id, request, route, client }: Incoming, result: Result
     ...(requested && { requested }),
     ...(rule && { rule }),
     ...(affinity && { affinity }),
+    ...(cacheBreak && { cache_break: cacheBreak }),
     ...(provider && { client_protocol: route.client.id, upstream_protocol: upstream, provider, model, attempts }),
     ...(tried.length > 0 && { tried }),
     ...(reused && { reused }),

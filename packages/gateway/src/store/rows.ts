@@ -1,7 +1,7 @@
 /** The rows of the ledger: what callers pass in, what queries return, and the limits of every field. */
 
 /** The version of the schema that has these rows: the number of migrations. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** Token counts; null where nothing was reported. */
 export interface TokenCounts {
@@ -125,6 +125,12 @@ export interface ExchangeSettlement extends Settlement {
   notes?: readonly NoteRow[];
   /** Ids of the rules that the upstream's stream broke. */
   rules?: readonly string[];
+  /** The rule of the configuration that chose the model. */
+  route_rule?: string | null;
+  /** Whether the conversation stayed with its target: `hit`, `miss` or `new`. */
+  affinity?: string | null;
+  /** The first block of the prompt that changed since the turn before, such as `tools[3].description changed`. */
+  cache_break?: string | null;
 }
 
 interface SettledColumns extends TokenCounts {
@@ -171,6 +177,9 @@ export interface ExchangeRow extends SettledColumns {
   /** Codes of all notes, in lower case. */
   note_codes: string[];
   rules: string[];
+  route_rule: string | null;
+  affinity: string | null;
+  cache_break: string | null;
   attempts: number;
   assumed_micros: number;
 }
@@ -341,7 +350,8 @@ export const listAttemptSettlement = (row: AttemptSettlement): SqlValue[] => [
 /** Columns that `ExchangeSettlement` fills, in the order of `listExchangeSettlement`, which adds the id. */
 export const EXCHANGE_SETTLEMENT_COLUMNS: readonly string[] = [
   ...SETTLEMENT_COLUMNS,
-  ...['assumed_micros', 'settled_ts', 'queue_ms', 'notes_count', 'notes', 'note_codes', 'rules'],
+  'assumed_micros',
+  ...['settled_ts', 'queue_ms', 'notes_count', 'notes', 'note_codes', 'rules', 'route_rule', 'affinity', 'cache_break'],
 ];
 
 /** The values of a settled exchange. */
@@ -356,6 +366,9 @@ export function listExchangeSettlement(row: ExchangeSettlement): SqlValue[] {
     joinNotes(notes),
     notes.length === 0 ? '[]' : cleanList([...new Set(notes.map(({ code }) => code.toLowerCase()))], MAX_RULES),
     cleanList(row.rules ?? [], MAX_RULES),
+    cleanText(row.route_rule),
+    cleanText(row.affinity),
+    cleanText(row.cache_break),
     row.id,
   ];
 }

@@ -49,7 +49,14 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: 'ledger', up: createLedger },
   { name: 'keys', up: createKeys },
   { name: 'budgets', up: addAssumedCosts },
+  { name: 'routing', up: addRouting },
 ];
+
+/** How an exchange was routed, and why its prompt cache was not used. */
+async function addRouting(db: Kysely<Tables>): Promise<void> {
+  for (const column of ['route_rule', 'affinity', 'cache_break'])
+    await sql`alter table exchanges add column ${sql.ref(column)} text`.execute(db);
+}
 
 /** Only column types and clauses that SQLite and PostgreSQL read alike. */
 async function createLedger(db: Kysely<Tables>): Promise<void> {

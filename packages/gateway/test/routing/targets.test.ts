@@ -115,7 +115,10 @@ describe('settings that cannot be used', () => {
       'providers: { groq: { api_key: a } }\nrules: [{ when: { tools: true }, use: nowhere/x }]',
       ['rules.0.use: "nowhere/x" must be provider/model or a name of "models"'],
     ],
-    ['models: { a: demo/echo }\nrules: [{ when: { tools: true }, use: groq/x }]', ['warning: no provider of "groq/x" is configured; the rule is skipped']],
+    [
+      'models: { a: demo/echo }\nrules: [{ when: { tools: true }, use: groq/x }]',
+      ['warning: no provider of "groq/x" is configured; the rule is skipped'],
+    ],
     [
       'models: { a: { strategy: weighted, targets: [demo/echo, nowhere/x] } }',
       ['models.a.targets.1: unknown provider "nowhere"'],

@@ -189,11 +189,14 @@ function listFacts(row: ExchangeRow): Fact[] {
     ['status', `${formatStatus(row)} ${formatEnding(row)}`],
     ['protocols', formatProtocols(row)],
     ['model', formatModels(row) + (isRenamed(row) ? `, responded as ${row.model_answered}` : '')],
+    ['rule', row.route_rule ?? ''],
     ['endpoint', row.endpoint ?? ''],
     ['client', [row.client_name, row.user_agent].filter(Boolean).join(', ')],
     ['key', named],
     ['tags', row.tags.join(', ')],
     ['session', row.session_id ?? ''],
+    ['affinity', row.affinity ?? ''],
+    ['cache break', row.cache_break ?? ''],
     ['request id', row.request_id ?? ''],
     ['tokens', formatTokens(row)],
     ['cost', describeCost(row)],
@@ -352,7 +355,8 @@ const EXCHANGE_KEYS = [
     'connect_ms',
     'first_byte_ms',
   ] as const),
-  ...(['first_token_ms', 'total_ms', 'attempts', 'notes_count', 'notes', 'note_codes', 'rules', 'node_id', 'boot_id'] as const),
+  ...(['first_token_ms', 'total_ms', 'attempts', 'notes_count', 'notes', 'note_codes', 'rules'] as const),
+  ...(['route_rule', 'affinity', 'cache_break', 'node_id', 'boot_id'] as const),
 ] as const satisfies readonly (keyof ExchangeRow)[];
 
 /** An exchange as JSON, named as in the admin API: times by RFC 3339 in UTC, costs in millionths of a dollar. */
