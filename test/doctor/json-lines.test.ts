@@ -43,6 +43,7 @@ const ROWS: Row[] = [
   })),
   { command: 'prices', shape: 0, argv: ['prices', 'gpt-5', '--json'] },
   { command: 'prices', shape: 1, argv: ['prices', '--json'] },
+  { command: 'route', shape: 0, argv: ['route', 'demo/hello', '--json'] },
   { command: 'assemble', shape: 0, argv: ['assemble', '--json', ...INPUTS], world: ALL_KINDS },
   { command: 'convert', shape: 0, argv: ['convert', 'stream', '--to', 'gemini', '--json', ...INPUTS], world: ALL_KINDS },
   {

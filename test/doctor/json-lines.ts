@@ -70,6 +70,9 @@ const EXCHANGE = {
   notes: 'the first ones: `[{code, path?, feature?, message?}]`',
   note_codes: 'codes of all notes',
   rules: 'rules that the upstream broke',
+  route_rule: 'rule of the configuration that chose the model, or null',
+  affinity: '`hit`, `miss` or `new`: whether the conversation stayed with its target; or null',
+  cache_break: 'first block of the prompt that changed since the turn before, such as `tools[3].description changed`, or null',
   node_id: 'host of the gateway',
   boot_id: 'run of the gateway',
 } as const;
@@ -155,6 +158,20 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
     {
       when: 'once, without both',
       keys: { version: 'version of the prices', providers: '`[{id, models, source}]`, models is the number of priced ones' },
+    },
+  ],
+  route: [
+    {
+      when: 'once',
+      keys: {
+        requested: 'requested model',
+        rule: 'rule that matches, or null',
+        model: 'model that is used',
+        affinity_ms: 'how long a conversation stays with its target, or null',
+        has_session: 'whether the request names its session',
+        candidates:
+          '`[{target, provider, model, protocol, tier, strategy, share, price, health, paused_ms, reason}]` in the order in which they are tried; health is `up`, `paused` or `unknown`',
+      },
     },
   ],
   usage: [

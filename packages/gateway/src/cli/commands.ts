@@ -213,6 +213,39 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     ],
     load: () => import('./commands/prices.ts'),
   }),
+  route: defineCommand({
+    summary: 'Show which targets a model or a request would be sent to',
+    usage: ['route [MODEL] [--request FILE] [--explain] [--json] [--config FILE] [--url URL [--key K]]'],
+    about:
+      'Applies the rules and models of the configuration to MODEL, or to the request in FILE, without sending it. Prints the targets in the order in which they are tried; --explain adds the rule, prices, shares and health. Health comes from the gateway at the default address or at --url, if one runs. Prices are US dollars per million tokens, three parts input and one part output. The exit code is 1 when there is no target.',
+    options: {
+      request: {
+        type: 'string',
+        value: 'FILE',
+        summary: 'body of a request as JSON, for rules about its content',
+        values: 'files',
+      },
+      from: {
+        type: 'string',
+        value: 'P',
+        summary: `protocol of the request (${PROTOCOL_LIST}); guessed from its fields by default`,
+        values: PROTOCOL_IDS,
+      },
+      header: { type: 'string', value: 'H', summary: 'header of the request, "name: value", for rules about headers' },
+      tag: { type: 'string', value: 'T', summary: 'tag of the client key, for rules about tags' },
+      explain: { type: 'boolean', summary: 'say why' },
+      json: { type: 'boolean', summary: 'print one JSON object on stdout' },
+      config: CONFIG_OPTION,
+      url: { type: 'string', value: 'URL', summary: 'address of the gateway (http://127.0.0.1:4141)' },
+      key: { type: 'string', value: 'K', summary: 'key for the admin API (by default SLUICE_ADMIN_KEY)' },
+    },
+    words: 'nothing',
+    examples: [
+      { line: 'sluice route claude-sonnet-4-5 --explain', what: 'Targets of a model, and why' },
+      { line: 'sluice route --request request.json --explain', what: 'Which rule a request meets' },
+    ],
+    load: () => import('./commands/route.ts'),
+  }),
   usage: defineCommand({
     summary: 'Show tokens and costs by model, key, provider, tag or day',
     usage: ['usage [--by GROUP] [--since T] [--until T] [--bucket B] [--json|--csv] [--data DIR | --url URL [--key K]]'],

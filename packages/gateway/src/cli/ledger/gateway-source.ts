@@ -69,6 +69,12 @@ export class GatewaySource implements LedgerSource {
     return names;
   }
 
+  /** Targets that are paused after failures. */
+  async listPaused(): Promise<PausedModel[]> {
+    const body = readRecord(await this.#get('providers', {}));
+    return readArray(body['providers']).map(readRecord).flatMap(readPauses);
+  }
+
   async follow(filter: LogFilter, signal: AbortSignal, onNotice: Notify): Promise<AsyncIterable<ExchangeRow>> {
     const live: LiveStream = { filter, signal, last: undefined };
     return this.#readLive(live, await this.#connect(live), onNotice);
@@ -104,6 +110,25 @@ export class GatewaySource implements LedgerSource {
 
   async close(): Promise<void> {}
 }
+
+/** A target that is paused after failures. */
+export interface PausedModel {
+  readonly provider: string;
+  readonly model: string;
+  /** Which of several keys or addresses, such as `key 2`. */
+  readonly endpoint: string | null;
+  readonly remaining_ms: number;
+}
+
+const readPauses = ({ id, paused }: Readonly<Record<string, unknown>>): PausedModel[] =>
+  readArray(paused)
+    .map(readRecord)
+    .map((entry) => ({
+      provider: readName(id),
+      model: readName(entry['model']),
+      endpoint: readText(entry['endpoint']),
+      remaining_ms: readCount(entry['remaining_ms']),
+    }));
 
 /** A stream of rows that outlives its connections. */
 interface LiveStream {
