@@ -233,7 +233,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       },
       header: { type: 'string', value: 'H', summary: 'header of the request, "name: value", for rules about headers' },
       tag: { type: 'string', value: 'T', summary: 'tag of the client key, for rules about tags' },
-      explain: { type: 'boolean', summary: 'say why' },
+      explain: { type: 'boolean', summary: 'add rule, shares, prices, health and reasons' },
       json: { type: 'boolean', summary: 'print one JSON object on stdout' },
       config: CONFIG_OPTION,
       url: { type: 'string', value: 'URL', summary: 'address of the gateway (http://127.0.0.1:4141)' },

@@ -444,7 +444,7 @@ const conditions = z
       .exactOptional(),
     images: z.boolean().describe('Whether the request has images.').exactOptional(),
     tools: z.boolean().describe('Whether the request has tools.').exactOptional(),
-    thinking: z.boolean().describe('Whether the request asks the model to think.').exactOptional(),
+    thinking: z.boolean().describe('Whether the request enables thinking.').exactOptional(),
     web_search: z.boolean().describe("Whether the request has the provider's web search.").exactOptional(),
     input_tokens_above: z.int().min(1).describe('Estimated input tokens that the request exceeds.').exactOptional(),
     header: z
@@ -772,8 +772,8 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   affinity,
   model_in_answer: z
     .enum(MODELS_IN_ANSWER)
-    .prefault('answered')
-    .describe('The model name in responses: requested (as the client named it), or answered (as the upstream reports it).'),
+    .prefault('requested')
+    .describe('The model name in responses: the one that the client requested, or the one that the upstream reports.'),
   prices,
   default_price: price.describe('The price of models without a known one. Without it, their cost is unknown.').exactOptional(),
   budgets,

@@ -79,7 +79,9 @@ export class Conversation {
     this.#services = services;
     this.#target = request.target;
     this.#endpoint =
-      request.kind === 'chat' ? new ChatEndpoint(this.#target.isStream, services) : new SideEndpoint(request, services.log);
+      request.kind === 'chat'
+        ? new ChatEndpoint(this.#target.isStream, services, chooseAnswerModel(request))
+        : new SideEndpoint(request, services.log);
     this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
     this.#loop = new AttemptLoop(
       {
@@ -490,6 +492,10 @@ export interface Result extends Progress {
   /** The metric series of the last candidate, if there was one. */
   series?: LabelledSeries | undefined;
 }
+
+/** The model name in the response; undefined for the one that the upstream reports. */
+const chooseAnswerModel = ({ directory, target }: ModelRequest): string | undefined =>
+  directory.modelInAnswer === 'requested' && target.model !== '' ? target.model : undefined;
 
 const NO_PLAN: Plan<Candidate> = { candidates: [] };
 

@@ -47,10 +47,13 @@ export class ChatEndpoint implements Endpoint {
   readonly isCharged = true;
   readonly isStream: boolean;
   readonly #services: Services;
+  readonly #answerModel: string | undefined;
 
-  constructor(isStream: boolean, services: Services) {
+  /** `answerModel`: the model name in the response; undefined for the one that the upstream reports. */
+  constructor(isStream: boolean, services: Services, answerModel: string | undefined) {
     this.isStream = isStream;
     this.#services = services;
+    this.#answerModel = answerModel;
   }
 
   conversion({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): ExchangeOptions {
@@ -58,6 +61,8 @@ export class ChatEndpoint implements Endpoint {
     return {
       provider,
       model,
+      // A vendor's more exact name of the model that was requested is kept.
+      answerModel: this.#answerModel === model ? undefined : this.#answerModel,
       profile,
       stream: this.isStream,
       passthrough: !repair,

@@ -12,7 +12,7 @@ import {
 } from '@sluice/core';
 import type { AdmissionGate } from '../admission/gate.ts';
 import type { Network } from '../config/network.ts';
-import type { Limits, Passthrough, ProviderLimits, TagBudget } from '../config/options.ts';
+import type { Limits, ModelInAnswer, Passthrough, ProviderLimits, TagBudget } from '../config/options.ts';
 import type { TrustedProxies } from '../http/client-address.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Gatekeeper } from '../keys/gatekeeper.ts';
@@ -85,6 +85,8 @@ export interface Directory {
   readonly rules: RuleTable | undefined;
   /** How long a conversation stays with its target; null for not at all. */
   readonly affinityMs: number | null;
+  /** Which model name responses have. */
+  readonly modelInAnswer: ModelInAnswer;
   /** Why no provider serves a model. */
   whyUnknown(model: string): string;
   /**

@@ -58,6 +58,7 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
     ),
     rules: state.rules.length > 0 ? new RuleTable(state.rules, (id) => state.providers.has(id)) : undefined,
     affinityMs: state.affinityMs,
+    modelInAnswer: state.modelInAnswer,
     providersFor: (protocol) => {
       const rank = ({ provider, passthrough }: ConfiguredProvider): number =>
         (passthrough === 'off' ? 2 : 0) + (provider.protocol === protocol ? 0 : 1);
