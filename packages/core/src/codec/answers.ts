@@ -294,3 +294,7 @@ function fromBase64Url(text: string): string | undefined {
     return undefined;
   }
 }
+
+/** The model name of a response: the requested one if it is known, or by policy the one that the upstream reports. */
+export const chooseModel = (reported: string, { request, policy }: Pick<CodecContext, 'request' | 'policy'>): string =>
+  (policy.modelInAnswer === 'answered' && reported) || (request?.model ?? reported);

@@ -193,6 +193,8 @@ export interface Policy {
   systemHoist?: 'leading' | 'all';
   /** What happens to thinking that the target did not issue. */
   foreignThinking?: 'drop' | 'text';
+  /** The model name in responses: the requested one (default), or the one that the upstream reports. */
+  modelInAnswer?: 'requested' | 'answered';
 }
 
 /** An upstream: a row of the provider table or of the configuration. */

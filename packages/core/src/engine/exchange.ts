@@ -56,11 +56,6 @@ export interface ExchangeOptions extends Omit<ConvertOptions, 'from' | 'to' | 'p
   provider: Provider;
   /** The model's name at the upstream; by default the one in the request. */
   model?: string;
-  /**
-   * The model's name in the response; by default the one that the upstream reports. A response that is passed on
-   * unchanged keeps that.
-   */
-  answerModel?: string | undefined;
   /** Whether to request a stream from the upstream; by default whatever the client requested. */
   stream?: boolean;
   /**
@@ -134,8 +129,6 @@ export class Exchange {
   #passed: WireReply | undefined;
   /** What was read of a response that was passed on without decoding it. */
   #peek: UsagePeek | undefined;
-  /** The model that the upstream reports, where the response has another name. */
-  #reportedModel: string | undefined;
   /** The usage of a side endpoint's response. */
   #sideUsage: CanonicalUsage | undefined;
 
@@ -183,7 +176,7 @@ export class Exchange {
 
   /** The model that the response names, if `tap` is set. */
   get answeredModel(): string | undefined {
-    return this.#reportedModel ?? (this.#peek ? this.#peek.model : this.canonicalResponse?.model);
+    return this.#peek ? this.#peek.model : this.canonicalResponse?.model;
   }
 
   /** Converts the client's request. Throws a CodecError; `failure` converts it to a response. */
@@ -210,7 +203,6 @@ export class Exchange {
     if (this.#sideEndpoint) return this.#sideReply(reply, this.#sideEndpoint.response(reply.body));
     if (this.#mode === 'passed') return this.#passReply(reply);
     const converted = convertResponse(reply.body, this.#responseOptions());
-    this.#reportedModel = converted.reportedModel;
     this.#response = this.#options.tap === false ? undefined : converted.response;
     return this.#reply(reply, converted);
   }
@@ -234,7 +226,6 @@ export class Exchange {
   /** Converts a stream that the upstream sent in place of a whole response. */
   responseFromStream(status: number, headers: HeaderBag, bytes: Uint8Array): WireReply {
     const converted = convertStreamToResponse([bytes], { ...this.#responseOptions(this.canonicalRequest), malformed: 'fail' });
-    this.#reportedModel = converted.reportedModel;
     this.#response = this.#options.tap === false ? undefined : converted.response;
     return this.#reply({ status, headers, body: undefined }, converted);
   }
@@ -263,22 +254,12 @@ export class Exchange {
    * Returns the stage for a stream; its `end` or `fail` closes the client's stream. `onEvent` is called with every
    * event of the upstream before it is encoded; `inspect` may refuse one, which ends the stream with an error.
    */
-  stream(observers: StreamObservers = {}): ResponseStream {
-    const watched = this.#options.answerModel === undefined ? observers : this.#watchModel(observers);
+  stream(watched: StreamObservers = {}): ResponseStream {
     const options = this.#streamOptions(this.#known, watched);
     // Upstreams always send SSE, so a client that expects a JSON array gets it from an encoder.
     const convert = (): ResponseStream => createStreamConverter(this.#streamOptions(this.canonicalRequest, watched));
     this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? passOrConvert(options, convert) : convert();
     return this.#stream;
-  }
-
-  /** Notes the model of a stream before it is replaced. */
-  #watchModel({ onEvent, ...others }: StreamObservers): StreamObservers {
-    const note = (...[event]: Parameters<NonNullable<StreamObservers['onEvent']>>): void => {
-      if (event.type === 'message_start') this.#reportedModel = event.message.model;
-      onEvent?.(event);
-    };
-    return { ...others, onEvent: note };
   }
 
   #requestSideEndpoint(type: InterfaceType, wire: WireRequest): UpstreamRequest {
@@ -393,16 +374,15 @@ export class Exchange {
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
     const isRenamed = this.#mode === 'converted';
     const options = { from, to, provider, profile: this.#responseProfile, policy, now, newId, request, isRenamed, framing, tap };
-    const { answerModel: model } = this.#options;
-    return Object.assign(options, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, inspect, model } as const);
+    return Object.assign(options, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, inspect } as const);
   }
 
   /** Options for the response. */
   #responseOptions(request: CanonicalRequest | undefined = this.#known): ResponseOptions {
-    const { provider, policy, now, newId, answerModel: model } = this.#options;
+    const { provider, policy, now, newId } = this.#options;
     const profile = this.#responseProfile;
     const isRenamed = this.#mode === 'converted';
-    return { from: this.#upstream, to: this.#client, provider, profile, policy, now, newId, request, isRenamed, model };
+    return { from: this.#upstream, to: this.#client, provider, profile, policy, now, newId, request, isRenamed };
   }
 
   /** The request as far as a response encoder needs it: passthrough decodes nothing. */

@@ -28,10 +28,9 @@ import { findRenamedTools, restoreResponse } from './restore.ts';
  */
 export function convertResponse(body: unknown, options: ResponseOptions): ConvertedResponse {
   const notes = new NoteList();
-  const reported = readResponse(body, options, notes);
-  const response = renameResponse(reported, options);
+  const response = decodeResponse(body, options, notes);
   const context = createResponseContext(options, notes, { seed: () => response.id });
-  return { body: options.to.response.encode(response, context), notes: notes.list, response, reportedModel: reported.model };
+  return { body: options.to.response.encode(response, context), notes: notes.list, response };
 }
 
 /** A whole response in the client's protocol. */
@@ -40,26 +39,18 @@ export interface ConvertedResponse {
   notes: Note[];
   /** The canonical response that was encoded. */
   response: CanonicalResponse;
-  /** The model that the upstream reports. */
-  reportedModel: string;
 }
 
 /** Decodes a response to the canonical form, with the client's names of its tools. */
-export const decodeResponse = (body: unknown, options: ResponseOptions, notes: NoteList): CanonicalResponse =>
-  renameResponse(readResponse(body, options, notes), options);
-
-/** The response with the model name that the options give. */
-export const renameResponse = (response: CanonicalResponse, { model }: ResponseOptions): CanonicalResponse =>
-  model === undefined ? response : { ...response, model };
-
-function readResponse(body: unknown, options: ResponseOptions, notes: NoteList): CanonicalResponse {
-  const { from, to, request, isRenamed = true } = options;
+export function decodeResponse(body: unknown, options: ResponseOptions, notes: NoteList): CanonicalResponse {
+  const { from, to, request, model, isRenamed = true } = options;
   const profile = findProfile(from, options, request?.model);
   const decoded = from.response.decode(body, createContext({ note: notes.add, profile }));
   expectShallowCalls(decoded);
   if (to.id !== from.id) new ProtocolOnlyFieldReporter({ from, to }, notes.add).response(decoded);
   const calls = request && isRenamed ? findRenamedTools(request, from.toolRules(profile)) : undefined;
-  return restoreResponse(decoded, calls, notes.add);
+  const response = restoreResponse(decoded, calls, notes.add);
+  return model === undefined ? response : { ...response, model };
 }
 
 interface AnswerParts {

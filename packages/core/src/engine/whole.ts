@@ -16,13 +16,7 @@ import type { Framing } from '../codec/protocol.ts';
 import { writeJson } from '../json/json.ts';
 import { expectShallowCalls, findProfile, NoteList, type ResponseOptions } from './context.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
-import {
-  type ConvertedResponse,
-  createResponseContext,
-  decodeResponse,
-  ProtocolOnlyFieldReporter,
-  renameResponse,
-} from './response.ts';
+import { type ConvertedResponse, createResponseContext, decodeResponse, ProtocolOnlyFieldReporter } from './response.ts';
 import { findRenamedTools, restoreResponse } from './restore.ts';
 import { createFramer } from './stream.ts';
 
@@ -39,7 +33,7 @@ export function convertStreamToResponse(
   chunks: Iterable<Uint8Array>,
   options: ResponseOptions & Pick<EventReaderOptions, 'malformed'>,
 ): ConvertedResponse {
-  const { from, to, request, malformed, isRenamed = true } = options;
+  const { from, to, request, model, malformed, isRenamed = true } = options;
   const profile = findProfile(from, options, request?.model);
   const reader = new EventReader({ protocol: from, profile, malformed });
   const accumulator = new MessageAccumulator();
@@ -56,9 +50,10 @@ export function convertStreamToResponse(
   for (const note of reader.notes) notes.add(note);
   if (to.id !== from.id) new ProtocolOnlyFieldReporter({ from, to }, notes.add).response(message);
   const calls = request && isRenamed ? findRenamedTools(request, from.toolRules(profile)) : undefined;
-  const response = renameResponse(restoreResponse(message, calls, notes.add), options);
+  const restored = restoreResponse(message, calls, notes.add);
+  const response = model === undefined ? restored : { ...restored, model };
   const context = createResponseContext(options, notes, { seed: () => response.id });
-  return { body: to.response.encode(response, context), notes: notes.list, response, reportedModel: message.model };
+  return { body: to.response.encode(response, context), notes: notes.list, response };
 }
 
 // ---- whole response to stream

@@ -89,7 +89,6 @@ export type Conversion = Pick<ExchangeOptions, (typeof CONVERSION_FIELDS)[number
 /** The options of a conversion that are kept as they are. */
 export const CONVERSION_FIELDS = [
   'model',
-  'answerModel',
   'profile',
   'stream',
   'passthrough',

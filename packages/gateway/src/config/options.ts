@@ -78,7 +78,7 @@ export interface ModelOptions {
 }
 
 /** A target of a model name. */
-export interface TargetOptions {
+interface TargetOptions {
   /** `provider/model`, or another model name. */
   readonly target: string;
   /** Its share of the requests, compared with the other targets. */

@@ -80,7 +80,7 @@ export class Conversation {
     this.#target = request.target;
     this.#endpoint =
       request.kind === 'chat'
-        ? new ChatEndpoint(this.#target.isStream, services, chooseAnswerModel(request))
+        ? new ChatEndpoint(this.#target.isStream, services, request.directory.modelInAnswer)
         : new SideEndpoint(request, services.log);
     this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
     this.#loop = new AttemptLoop(
@@ -492,10 +492,6 @@ export interface Result extends Progress {
   /** The metric series of the last candidate, if there was one. */
   series?: LabelledSeries | undefined;
 }
-
-/** The model name in the response; undefined for the one that the upstream reports. */
-const chooseAnswerModel = ({ directory, target }: ModelRequest): string | undefined =>
-  directory.modelInAnswer === 'requested' && target.model !== '' ? target.model : undefined;
 
 const NO_PLAN: Plan<Candidate> = { candidates: [] };
 

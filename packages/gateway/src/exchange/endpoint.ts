@@ -2,6 +2,7 @@
 
 import type { CanonicalError, ClientRequest, Codec, Exchange, ExchangeOptions, ProviderProfile } from '@sluice/core';
 import { buildTokenEstimate, CODECS } from '@sluice/core/engine';
+import type { ModelInAnswer } from '../config/options.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Call } from '../upstream/dialer.ts';
 import { findRefusal, type RefusedField, removeFields } from '../upstream/retry.ts';
@@ -47,13 +48,12 @@ export class ChatEndpoint implements Endpoint {
   readonly isCharged = true;
   readonly isStream: boolean;
   readonly #services: Services;
-  readonly #answerModel: string | undefined;
+  readonly #policy: Policy;
 
-  /** `answerModel`: the model name in the response; undefined for the one that the upstream reports. */
-  constructor(isStream: boolean, services: Services, answerModel: string | undefined) {
+  constructor(isStream: boolean, services: Services, modelInAnswer: ModelInAnswer) {
     this.isStream = isStream;
     this.#services = services;
-    this.#answerModel = answerModel;
+    this.#policy = POLICIES[modelInAnswer];
   }
 
   conversion({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): ExchangeOptions {
@@ -61,8 +61,7 @@ export class ChatEndpoint implements Endpoint {
     return {
       provider,
       model,
-      // A vendor's more exact name of the model that was requested is kept.
-      answerModel: this.#answerModel === model ? undefined : this.#answerModel,
+      policy: this.#policy,
       profile,
       stream: this.isStream,
       passthrough: !repair,
@@ -106,6 +105,14 @@ export class ChatEndpoint implements Endpoint {
     return field === 'stream_options' && !this.isStream ? undefined : field;
   }
 }
+
+type Policy = NonNullable<ExchangeOptions['policy']>;
+
+/** Created once, not for every request. */
+const POLICIES = {
+  requested: {},
+  answered: { modelInAnswer: 'answered' },
+} as const satisfies Record<ModelInAnswer, Policy>;
 
 /** If leaving out a field does not change the request, the field was not sent and cannot be what was rejected. */
 const isDifferent = ({ call: next }: PreparedRequest, { call: last }: PreparedRequest): boolean =>

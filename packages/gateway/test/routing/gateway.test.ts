@@ -6,8 +6,11 @@ import { loadConfig } from '../../src/config/load.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
 import type { Directory } from '../../src/exchange/types.ts';
+import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { Router } from '../../src/routing/router.ts';
 import { createDirectory } from '../../src/server/directory.ts';
+import { createKeeping } from '../../src/server/records.ts';
+import { openStore, type Store } from '../../src/store/index.ts';
 import { Breakers } from '../../src/upstream/breaker.ts';
 import { DemoTransport } from '../../src/upstream/demo.ts';
 import { type Started, startGateway } from '../gateway/start.ts';
@@ -85,7 +88,7 @@ const build = (config: object): object => ({
   ...config,
 });
 
-async function start(config: object = {}): Promise<void> {
+async function start(config: object = {}, store?: Store): Promise<void> {
   now = 1;
   directory = undefined;
   gateway = await startGateway({
@@ -94,7 +97,9 @@ async function start(config: object = {}): Promise<void> {
     services: (made) => {
       const breakers = new Breakers(() => now, { random: () => 0 });
       const router = new Router({ breakers, now: () => now, random: createRandom(3) });
-      return { ...made, breakers, router, directory: () => directory ?? made.directory(), random: () => -0.5 };
+      const { log, metrics } = made;
+      const keeping = store && createKeeping(store, store, { durability: 'strict', clock: REAL_CLOCK, log, metrics });
+      return { ...made, breakers, router, keeping, directory: () => directory ?? made.directory(), random: () => -0.5 };
     },
   });
 }
@@ -246,6 +251,52 @@ describe('conversations', () => {
     expect(await logged('second')).toBe('tools[0].function.description changed');
     expect(gateway.lines.join()).not.toContain('second');
   });
+});
+
+describe('the model name in a response', () => {
+  const readModels = async (stream: boolean, model: string): Promise<{ body: unknown; headers: Headers }> => {
+    const response = await fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
+      body: JSON.stringify({ model, stream, max_tokens: 9, messages: [{ role: 'user', content: 'hello' }] }),
+    });
+    return { body: /"model":"([^"]*)"/.exec(await response.text())?.[1], headers: response.headers };
+  };
+
+  test.each([
+    { setting: {}, requested: 'alias', named: 'alias' },
+    { setting: {}, requested: 'one/m', named: 'one/m' },
+    { setting: { model_in_answer: 'requested' }, requested: 'alias', named: 'alias' },
+    { setting: { model_in_answer: 'answered' }, requested: 'alias', named: 'm' },
+    { setting: { model_in_answer: 'answered' }, requested: 'one/m', named: 'm' },
+  ])('$setting: $requested becomes $named', async ({ setting, requested, named }) => {
+    const store = await openStore({ folder: null });
+    await start({ models: { alias: 'one/m' }, ...setting }, store);
+    const { body, headers } = await readModels(false, requested);
+    expect(body).toBe(named);
+    expect([headers.get('x-sluice-model'), headers.get('x-sluice-requested-model')]).toEqual(['m', requested]);
+    expect((await store.list({ limit: 1 })).exchanges).toMatchObject([
+      { model_requested: requested, model: 'm', model_named: 'm' },
+    ]);
+    await store.close();
+  });
+});
+
+test('the ledger has the rule, the affinity and the block that broke the cache', async () => {
+  const store = await openStore({ folder: null });
+  await start({ rules: [{ name: 'all', when: { tools: false }, use: 'two/m' }], models: { x: 'one/m' } }, store);
+  const turn = (content: string) => [
+    { role: 'system', content },
+    { role: 'user', content: 'hello' },
+  ];
+  for (const text of ['a', 'a', 'b']) await ask('x', { ...session('s'), messages: turn(text) });
+  const rows = (await store.list({ limit: 3 })).exchanges.reverse();
+  expect(rows.map(({ route_rule, affinity, cache_break }) => [route_rule, affinity, cache_break])).toEqual([
+    ['all', 'new', null],
+    ['all', 'hit', null],
+    ['all', 'hit', 'messages[0] changed'],
+  ]);
+  await store.close();
 });
 
 test('rules choose the model; headers and the log name the rule and the requested model', async () => {

@@ -13,7 +13,7 @@ import {
   type ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { type Attach, encodeCarrier, encodeCarrierInId, isForeign } from '../../codec/answers.ts';
+import { type Attach, chooseModel, encodeCarrier, encodeCarrierInId, isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -148,7 +148,7 @@ export function encodeEnvelope({ id, model }: { id: string; model: string }, { c
     id: id === '' ? context.newId('msg_') : isForeign ? encodeId(id) : id,
     type: 'message',
     role: 'assistant',
-    model: context.request?.model ?? model,
+    model: chooseModel(model, context),
   };
 }
 

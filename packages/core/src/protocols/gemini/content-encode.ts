@@ -15,7 +15,7 @@ import type {
   ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { buildArgumentText } from '../../codec/answers.ts';
+import { buildArgumentText, chooseModel } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -105,7 +105,7 @@ export class FragmentSink implements PartSink {
 
 /** Id, model and time. The model is the one that the client requested. */
 export function encodeEnvelope(source: { id: string; model: string } & Node, context: CodecContext): JsonObject {
-  const model = context.request?.model ?? source.model;
+  const model = chooseModel(source.model, context);
   const { createTime } = readExtensions(source);
   return {
     ...(createTime !== undefined && { createTime }),

@@ -14,7 +14,7 @@ import type {
 } from '../../canonical/message.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
 import { readSource } from '../../canonical/source.ts';
-import { type Attach, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
+import { type Attach, chooseModel, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
 import type { Flow } from '../../codec/block-emitter.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty, textOrEmpty, toCount } from '../../codec/read.ts';
@@ -210,7 +210,7 @@ export function encodeEnvelope(source: Source, hasForeignId: boolean, context: C
   return {
     id: hasForeignId ? encodeId(source.id) : source.id || context.newId('chatcmpl-'),
     created: Math.floor(source.created || context.now()),
-    model: context.request?.model ?? source.model,
+    model: chooseModel(source.model, context),
   };
 }
 

@@ -4,7 +4,7 @@ import type { BlockDelta, MessageDelta, MessageStart } from '../../canonical/eve
 import type { Citation, ContentBlock, ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock } from '../../canonical/message.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { isForeign } from '../../codec/answers.ts';
+import { chooseModel, isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -409,7 +409,7 @@ export function encodeEnvelope(message: MessageStart['message'], context: CodecC
       status: 'in_progress',
       error: null,
       incomplete_details: null,
-      model: context.request?.model || message.model,
+      model: chooseModel(message.model, context) || message.model,
       output: [],
       ...(foreign && UNREPORTED),
       ...echoRequest(context, foreign),
