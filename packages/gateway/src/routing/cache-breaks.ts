@@ -1,6 +1,6 @@
 /** Finds what made a prompt cache useless: the first block of a conversation that changed since its turn before. */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { BoundedCache } from '@sluice/core/internal';
 import { findFirstUser, isRecord, listSections, type PromptSection, writeBlock } from './prompt-blocks.ts';
 
@@ -89,7 +89,7 @@ function findField(before: Block | undefined, { fields = {} }: Block): string {
 }
 
 /** 48 bits: a number, so that a turn of a long conversation takes a few kilobytes. */
-const digest = (text: string): number => createHash('sha1').update(text).digest().readUIntBE(0, 6);
+const digest = (text: string): number => Number.parseInt(hash('sha1', text).slice(0, 12), 16);
 
 /** Blocks of a section that are compared. */
 const MAX_BLOCKS = 512;

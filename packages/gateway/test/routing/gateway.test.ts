@@ -276,7 +276,7 @@ describe('the model name in a response', () => {
     expect(body).toBe(named);
     expect([headers.get('x-sluice-model'), headers.get('x-sluice-requested-model')]).toEqual(['m', requested]);
     expect((await store.list({ limit: 1 })).exchanges).toMatchObject([
-      { model_requested: requested, model: 'm', model_named: 'm' },
+      { model_requested: requested, model: 'm', model_answered: 'm' },
     ]);
     await store.close();
   });
