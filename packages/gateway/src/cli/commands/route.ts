@@ -17,7 +17,8 @@ import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
 import { DemoTransport } from '../../upstream/demo.ts';
 import { chooseUrl } from '../clients.ts';
-import { ApiError, GatewaySource, type PausedModel } from '../ledger/gateway-source.ts';
+import { AdminClient, ApiError } from '../ledger/admin-client.ts';
+import { GatewaySource, type PausedModel } from '../ledger/gateway-source.ts';
 import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
 
 interface Options {
@@ -129,7 +130,7 @@ async function readPaused({ url, key }: Options, io: CliIo): Promise<readonly Pa
     return undefined;
   }
   try {
-    return await new GatewaySource(address, key ?? (io.env['SLUICE_ADMIN_KEY'] || undefined)).listPaused();
+    return await new GatewaySource(new AdminClient(address, key ?? (io.env['SLUICE_ADMIN_KEY'] || undefined))).listPaused();
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     await io.stderr.write(`sluice: health is unknown: ${oneLine(error.message)}\n`);

@@ -71,7 +71,7 @@ export class GatewaySource implements LedgerSource {
 
   /** Targets that are paused after failures. */
   async listPaused(): Promise<PausedModel[]> {
-    const body = readRecord(await this.#get('providers', {}));
+    const body = readRecord(await this.#client.get('providers', {}));
     return readArray(body['providers']).map(readRecord).flatMap(readPauses);
   }
 
