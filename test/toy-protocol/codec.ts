@@ -17,6 +17,7 @@ export const toyCodec: Codec = {
   grammar: () => new ToyGrammar(),
   profileFor,
   hasFacts,
+  acceptsPrefill: () => false,
   toolRules,
   detectInterface,
   supports,

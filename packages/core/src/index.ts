@@ -51,7 +51,7 @@ export type { ClientRequest, Exchange, ExchangeOptions, PassRequest, UpstreamReq
 export type { ConvertedRequest, RequestOptions } from './engine/request.ts';
 export type { RequestLimits } from './engine/request-limits.ts';
 export type { ConvertedError, ConvertedResponse, ErrorReply } from './engine/response.ts';
-export type { ResponseStream, StreamOptions } from './engine/stream.ts';
+export type { ResponseStream, StreamOptions, StreamSplice } from './engine/stream.ts';
 export type { ConvertStreamOptions, StreamReport } from './io/convert-stream.ts';
 export { createFetchHandler, type FetchHandlerOptions, type ResolvedUpstream } from './io/fetch-handler.ts';
 

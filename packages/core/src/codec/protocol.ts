@@ -48,6 +48,8 @@ export interface Codec extends Protocol {
    * removes one. Absent: no changes.
    */
   adjustPassed?(body: Record<string, unknown>, target: ForwardTarget): Record<string, unknown> | undefined;
+  /** Whether a server with this profile continues a trailing assistant message, as far as is known. */
+  acceptsPrefill(profile: ProviderProfile): boolean;
   /** How tools must look there. Responses are mapped back by the same rules. */
   toolRules(profile: ProviderProfile): ToolRules;
   /**

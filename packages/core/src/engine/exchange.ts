@@ -2,7 +2,7 @@
 
 import type { CanonicalResponse, CanonicalUsage } from '../canonical/message.ts';
 import { type CanonicalError, CodecError, type ErrorCode, type Note } from '../canonical/notes.ts';
-import type { CanonicalRequest, CanonicalRerankResponse, InterfaceType } from '../canonical/request.ts';
+import type { CanonicalMessage, CanonicalRequest, CanonicalRerankResponse, InterfaceType } from '../canonical/request.ts';
 import { holdsCarrier } from '../codec/answers.ts';
 import { memo, type ProviderProfile } from '../codec/profile.ts';
 import type { Codec, HeaderBag, Provider, RequestTarget, Target, UsagePeek, WireReply, WireRequest } from '../codec/protocol.ts';
@@ -70,6 +70,8 @@ export interface ExchangeOptions extends Omit<ConvertOptions, 'from' | 'to' | 'p
    * one. A request that holds state of another provider is converted.
    */
   passRequest?: PassRequest;
+  /** The beginning of the response, which the upstream continues: sent as a trailing assistant message. */
+  prefill?: CanonicalMessage | undefined;
   /**
    * Keeps the whole message of streams and responses (`canonicalResponse`), or with `usage` only the usage of streams; true by
    * default.
@@ -77,7 +79,7 @@ export interface ExchangeOptions extends Omit<ConvertOptions, 'from' | 'to' | 'p
   tap?: boolean | 'usage';
 }
 
-type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes'>;
+type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed'>;
 
 /** When a request in the upstream's own protocol is sent without conversion. */
 export type PassRequest = 'always' | 'unless_changed' | 'never';
@@ -111,7 +113,7 @@ export interface UpstreamRequest {
  */
 type Mode = 'converted' | 'request_passed' | 'passed';
 
-type StreamObservers = Pick<StreamOptions, 'onEvent' | 'inspect'>;
+type StreamObservers = Pick<StreamOptions, 'onEvent' | 'inspect' | 'splice' | 'onto'>;
 
 /** One request and its response. Created by `createExchange`. */
 export class Exchange {
@@ -225,7 +227,10 @@ export class Exchange {
 
   /** Converts a stream that the upstream sent in place of a whole response. */
   responseFromStream(status: number, headers: HeaderBag, bytes: Uint8Array): WireReply {
-    const converted = convertStreamToResponse([bytes], { ...this.#responseOptions(this.canonicalRequest), malformed: 'fail' });
+    const converted = convertStreamToResponse([bytes], {
+      ...this.#responseOptions(this.canonicalRequest),
+      malformed: this.#options.malformed ?? 'fail',
+    });
     this.#response = this.#options.tap === false ? undefined : converted.response;
     return this.#reply({ status, headers, body: undefined }, converted);
   }
@@ -252,7 +257,8 @@ export class Exchange {
 
   /**
    * Returns the stage for a stream; its `end` or `fail` closes the client's stream. `onEvent` is called with every
-   * event of the upstream before it is encoded; `inspect` may refuse one, which ends the stream with an error.
+   * event of the upstream before it is encoded; `inspect` may refuse one, which ends the stream with an error. `splice`
+   * and `onto` continue the message of an earlier exchange with the same client; neither works in passthrough.
    */
   stream(watched: StreamObservers = {}): ResponseStream {
     const options = this.#streamOptions(this.#known, watched);
@@ -275,7 +281,7 @@ export class Exchange {
    * into the history.
    */
   #decidePass(wire: ClientRequest): PassRequest {
-    if (this.#client.id !== this.#upstream.id) return 'never';
+    if (this.#client.id !== this.#upstream.id || this.#options.prefill) return 'never';
     const { provider, profile, model = peekTarget(wire, this.#client).model } = this.#options;
     const { passRequest = profile ? 'never' : choosePassRequest(this.#upstream, provider, model) } = this.#options;
     return passRequest === 'never' || holdsCarrier(wire.text ?? JSON.stringify(wire.body) ?? '') ? 'never' : passRequest;
@@ -364,17 +370,18 @@ export class Exchange {
 
   /** Options for the request. */
   #requestOptions({ path, headers }: WireRequest): RequestOptions {
-    const { provider, profile, policy, now, newId, model, stream } = this.#options;
-    return { from: this.#client, to: this.#upstream, provider, profile, policy, now, newId, model, stream, path, headers };
+    const { provider, profile, policy, now, newId, model, stream, prefill } = this.#options;
+    const [from, to] = [this.#client, this.#upstream];
+    return { from, to, provider, profile, policy, now, newId, model, stream, prefill, path, headers };
   }
 
-  #streamOptions(request: CanonicalRequest | undefined, { onEvent, inspect }: StreamObservers = {}): StreamOptions {
-    const { provider, policy, now, newId, maxLineBytes, maxEventBytes, tap = true } = this.#options;
+  #streamOptions(request: CanonicalRequest | undefined, { onEvent, inspect, splice, onto }: StreamObservers = {}): StreamOptions {
+    const { provider, policy, now, newId, maxLineBytes, maxEventBytes, malformed = 'fail', tap = true } = this.#options;
     const [from, to] = [this.#upstream, this.#client];
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
     const isRenamed = this.#mode === 'converted';
     const options = { from, to, provider, profile: this.#responseProfile, policy, now, newId, request, isRenamed, framing, tap };
-    return Object.assign(options, { maxLineBytes, maxEventBytes, malformed: 'fail', onEvent, inspect } as const);
+    return Object.assign(options, { maxLineBytes, maxEventBytes, malformed, onEvent, inspect, splice, onto });
   }
 
   /** Options for the response. */

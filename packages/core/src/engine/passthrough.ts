@@ -22,7 +22,15 @@ import { NoteList, type ResponseOptions } from './context.ts';
 import type { EventReader } from './reader.ts';
 import { decodeRequest } from './request.ts';
 import { decodeResponse } from './response.ts';
-import { createFailure, createReader, encodeFailure, type ResponseStream, type StreamOptions, Tap } from './stream.ts';
+import {
+  createFailure,
+  createReader,
+  encodeFailure,
+  hasStopReason,
+  type ResponseStream,
+  type StreamOptions,
+  Tap,
+} from './stream.ts';
 
 // ---- requests
 
@@ -138,6 +146,9 @@ export function passOrConvert(options: StreamOptions, convert: () => ResponseStr
     get hasError() {
       return stream?.hasError ?? false;
     },
+    get hasStopReason() {
+      return stream?.hasStopReason ?? false;
+    },
     get notes() {
       return stream?.notes ?? [];
     },
@@ -203,6 +214,10 @@ class PassedStream implements ResponseStream {
 
   get hasError(): boolean {
     return this.#error !== undefined || this.#reader.hasError;
+  }
+
+  get hasStopReason(): boolean {
+    return hasStopReason(this.#reader);
   }
 
   get notes(): Note[] {

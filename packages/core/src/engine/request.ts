@@ -5,7 +5,7 @@
 import type { ContentBlock } from '../canonical/message.ts';
 import type { Note } from '../canonical/notes.ts';
 import type { Node, ProtocolId } from '../canonical/protocol.ts';
-import type { CanonicalRequest } from '../canonical/request.ts';
+import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts';
 import { locate, readFieldSources, SOURCE } from '../canonical/source.ts';
 import { extensionPath } from '../codec/extensions.ts';
 import type { Codec, CodecContext, HeaderBag, WireRequest } from '../codec/protocol.ts';
@@ -38,6 +38,7 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
   const sent: CanonicalRequest = Object.assign({}, request);
   if (options.model !== undefined) sent.model = options.model;
   if (options.stream !== undefined) sent.stream = options.stream;
+  if (options.prefill) sent.messages = [...request.messages, options.prefill];
   const context = createContext({
     note: reporting.note,
     locate: reporting.locate,
@@ -58,6 +59,8 @@ export interface RequestOptions extends ConvertOptions, RequestSource {
   model?: string | undefined;
   /** Whether to request a stream from the upstream; by default whatever the client requested. */
   stream?: boolean | undefined;
+  /** A trailing assistant message, which the upstream continues. */
+  prefill?: CanonicalMessage | undefined;
 }
 
 /** The parts of a request besides its body. */

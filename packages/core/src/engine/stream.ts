@@ -32,6 +32,18 @@ export interface StreamOptions extends ResponseOptions, ReaderOptions {
   framing?: Framing;
   /** Keeps the whole message for `result`. `usage`: only the usage, so that memory does not grow with the content. */
   tap?: boolean | 'usage';
+  /** Decides what the client receives of this source; absent: every event. */
+  splice?: StreamSplice | undefined;
+  /** The conversion of an earlier source to the same client: its message is continued instead of a new one. */
+  onto?: ResponseStream | undefined;
+}
+
+/** Joins the streams of several sources, one after the other, to one message for the client. */
+export interface StreamSplice {
+  /** The events that the client receives for an event of the current source. */
+  push(event: CanonicalStreamEvent): Iterable<CanonicalStreamEvent>;
+  /** Another source may continue: the client's stream stays open when the current source ends. */
+  readonly isCut: boolean;
 }
 
 type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect'>;
@@ -44,6 +56,8 @@ export interface ResponseStream extends Stage<Uint8Array, Uint8Array> {
   readonly hasFailed: boolean;
   /** The source has sent an error. */
   readonly hasError: boolean;
+  /** The source has sent its stop reason, and not yet its end. Decodes its usage: not for every chunk. */
+  readonly hasStopReason: boolean;
   /** What was dropped or approximated. */
   readonly notes: Note[];
   /** How the source departs from its protocol. */
@@ -55,34 +69,31 @@ export interface ResponseStream extends Stage<Uint8Array, Uint8Array> {
 }
 
 class StreamConverter implements ResponseStream {
+  readonly output: StreamOutput;
   readonly #reader: EventReader;
+  readonly #splice: StreamSplice | undefined;
   readonly #restore: Stage<CanonicalStreamEvent, CanonicalStreamEvent> | undefined;
   readonly #encoder: Stage<CanonicalStreamEvent, SseFrame>;
   readonly #framer: Framer;
-  readonly #notes = new NoteList();
   readonly #tap: Tap;
   readonly #reporter: ProtocolOnlyFieldReporter | undefined;
   readonly #model: string | undefined;
-  #id = '';
   #error: CanonicalError | undefined;
   #ended = false;
 
   constructor(options: StreamOptions) {
-    const { from, to, request, framing = 'sse', tap = false, model, isRenamed = true } = options;
+    const { from, to, request, tap = false, model, isRenamed = true, splice, onto } = options;
+    this.output = onto instanceof StreamConverter ? onto.output : new StreamOutput(options);
+    this.#splice = splice;
     this.#reader = createReader({ ...options, inspect: options.inspect ?? createDepthInspection() });
     const calls =
       request && isRenamed ? findRenamedTools(request, from.toolRules(findProfile(from, options, request.model))) : undefined;
-    this.#restore = calls && restoreEvents(calls, this.#notes.add);
-    this.#encoder = to.streamEncoder(
-      createResponseContext(options, this.#notes, {
-        seed: () => this.#id,
-        onRefusal: (error) => (this.#error ??= error),
-        stream: true,
-      }),
-    );
-    this.#framer = createFramer(to, framing);
+    const { encoder, framer, notes } = this.output;
+    this.#restore = calls && restoreEvents(calls, notes.add);
+    this.#encoder = encoder;
+    this.#framer = framer;
     this.#tap = new Tap(tap);
-    this.#reporter = to.id === from.id ? undefined : new ProtocolOnlyFieldReporter({ from, to }, this.#notes.add);
+    this.#reporter = to.id === from.id ? undefined : new ProtocolOnlyFieldReporter({ from, to }, notes.add);
     this.#model = model;
   }
 
@@ -109,11 +120,15 @@ class StreamConverter implements ResponseStream {
   }
 
   get hasError(): boolean {
-    return this.#error !== undefined || this.#reader.hasError;
+    return this.error !== undefined || this.#reader.hasError;
+  }
+
+  get hasStopReason(): boolean {
+    return hasStopReason(this.#reader);
   }
 
   get notes(): Note[] {
-    return [...this.#reader.notes, ...this.#notes.list];
+    return [...this.#reader.notes, ...this.output.notes.list];
   }
 
   get diagnostics(): Diagnostic[] {
@@ -121,7 +136,7 @@ class StreamConverter implements ResponseStream {
   }
 
   get error(): CanonicalError | undefined {
-    return this.#error;
+    return this.#error ?? this.output.refusal;
   }
 
   get result(): StreamResult | undefined {
@@ -132,13 +147,29 @@ class StreamConverter implements ResponseStream {
   #write(events: Iterable<CanonicalStreamEvent>): string {
     let text = '';
     for (const event of events) {
-      if (!this.#restore) text += this.#encode(event);
-      else for (const restored of this.#restore.push(event)) text += this.#encode(restored);
+      if (!this.#splice) text += this.#convert(event);
+      else text += this.#join(event, this.#splice);
     }
     return text;
   }
 
+  /** The tap sees what the source has sent, of which the client may receive only a part. */
+  #join(event: CanonicalStreamEvent, splice: StreamSplice): string {
+    this.#tap.push(event);
+    let text = '';
+    for (const joined of splice.push(event)) text += this.#convert(joined);
+    return text;
+  }
+
+  #convert(event: CanonicalStreamEvent): string {
+    if (!this.#restore) return this.#encode(event);
+    let text = '';
+    for (const restored of this.#restore.push(event)) text += this.#encode(restored);
+    return text;
+  }
+
   #finish(): string {
+    if (this.#splice?.isCut) return '';
     let text = '';
     for (const frame of this.#encoder.end()) text += this.#framer.frame(frame);
     return text + this.#framer.end();
@@ -146,7 +177,7 @@ class StreamConverter implements ResponseStream {
 
   #encode(source: CanonicalStreamEvent): string {
     const event = source.type === 'content_block_delta' ? source : this.#observe(source);
-    this.#tap.push(event);
+    if (!this.#splice) this.#tap.push(event);
     let text = '';
     for (const frame of this.#encoder.push(event)) text += this.#framer.frame(frame);
     return text;
@@ -159,7 +190,7 @@ class StreamConverter implements ResponseStream {
       return { type: 'error', error: this.#error };
     }
     if (event.type !== 'message_start') return event;
-    this.#id = event.message.id;
+    this.output.id = event.message.id;
     return this.#model === undefined ? event : { ...event, message: { ...event.message, model: this.#model } };
   }
 
@@ -167,6 +198,32 @@ class StreamConverter implements ResponseStream {
     return text === '' ? NOTHING : [UTF8.encode(text)];
   }
 }
+
+/** The client's side of a conversion, which a later source may continue. */
+class StreamOutput {
+  readonly encoder: Stage<CanonicalStreamEvent, SseFrame>;
+  readonly framer: Framer;
+  readonly notes = new NoteList();
+  /** The id of the message. */
+  id = '';
+  /** A loss that the policy refuses. */
+  refusal: CanonicalError | undefined;
+
+  constructor(options: StreamOptions) {
+    const { to, framing = 'sse' } = options;
+    this.encoder = to.streamEncoder(
+      createResponseContext(options, this.notes, {
+        seed: () => this.id,
+        onRefusal: (error) => (this.refusal ??= error),
+        stream: true,
+      }),
+    );
+    this.framer = createFramer(to, framing);
+  }
+}
+
+/** Whether a stop reason was read that the end of the stream has not confirmed yet. */
+export const hasStopReason = ({ outcome }: EventReader): boolean => (outcome?.stop_reason ?? null) !== null;
 
 const UTF8 = /* @__PURE__ */ new TextEncoder();
 

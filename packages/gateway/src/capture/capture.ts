@@ -76,7 +76,7 @@ export interface CapturedAttempt {
   /** Null when there was no response. */
   response: CapturedResponse | null;
   end: TapeEnding;
-  outcome: 'answered' | 'failed' | 'gone';
+  outcome: 'answered' | 'failed' | 'broken' | 'lost' | 'gone';
   /** The error of the attempt. */
   error?: CanonicalError | undefined;
 }

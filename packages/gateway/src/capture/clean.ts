@@ -74,7 +74,13 @@ function cleanAttempt(attempt: AttemptRecording, cleaner: Cleaner): CapturedAtte
 }
 
 /** How a response ended that the gateway itself stopped reading. */
-const CUT_BY = { answered: 'complete', failed: 'upstream_cut', gone: 'client_gone' } as const;
+const CUT_BY = {
+  answered: 'complete',
+  failed: 'upstream_cut',
+  broken: 'upstream_cut',
+  lost: 'upstream_cut',
+  gone: 'client_gone',
+} as const;
 
 const readPath = (url: string): string => url.replace(/^https?:\/\/[^/?#]*/i, '') || '/';
 

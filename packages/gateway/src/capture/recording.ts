@@ -131,7 +131,7 @@ export class AttemptRecording implements AttemptObserver {
 
   ended(outcome: Outcome): void {
     this.outcome = outcome.is;
-    this.error = outcome.is === 'gone' ? undefined : outcome.error;
+    this.error = 'error' in outcome ? outcome.error : undefined;
   }
 
   #dial(transport: Transport, call: Call, receiver: Receiver): Line {

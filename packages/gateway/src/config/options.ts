@@ -43,6 +43,8 @@ export interface Options {
   readonly capture: CaptureOptions;
   /** Whether requests with the same `Idempotency-Key` share a response; undefined when they do not. */
   readonly idempotency: IdempotencyOptions | undefined;
+  /** What happens when an upstream fails or is slow. */
+  readonly recovery: RecoveryOptions;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
@@ -141,9 +143,28 @@ export interface ProviderOptions {
   readonly repair?: boolean;
   readonly on_disconnect?: 'abort' | 'drain';
   readonly passthrough?: Passthrough;
+  readonly on_malformed?: OnMalformed;
   /** Overrides of `limits`. */
   readonly times?: Partial<ProviderLimits>;
 }
+
+/** What happens when an upstream fails or is slow. */
+export interface RecoveryOptions {
+  /** A failed target is retried before the next one if the wait is at most this long, in milliseconds; 0: never. */
+  readonly retrySameTargetMs: number;
+  readonly onBreak: (typeof ON_BREAK)[number];
+  /** Milliseconds without content after which a stream is also requested from the next target; 0: never. */
+  readonly hedgeAfterMs: number;
+}
+
+/** A stream that breaks off after content: it ends in an error, or the next target continues it. */
+export const ON_BREAK = ['error', 'continue'] as const;
+
+/** An event of a stream whose data is not JSON: it ends the stream in an error, or is skipped. */
+export const ON_MALFORMED = ['fail', 'skip'] as const;
+
+/** One of `ON_MALFORMED`. */
+export type OnMalformed = (typeof ON_MALFORMED)[number];
 
 /** Which exchanges are kept with their bodies, and for how long. */
 export interface CaptureOptions {

@@ -7,7 +7,14 @@ import { findProfileId, findRow, isOwnAddress, listVendorRows, PROVIDER_IDS } fr
 import type { ProviderRow } from '../providers/row.ts';
 import type { ProviderId } from '../providers/table.ts';
 import { CertificateError, chooseNetwork, DIRECT, type Network } from './network.ts';
-import { type Limits, type Passthrough, PROVIDER_LIMITS, type ProviderLimits, type ProviderOptions } from './options.ts';
+import {
+  type Limits,
+  type OnMalformed,
+  type Passthrough,
+  PROVIDER_LIMITS,
+  type ProviderLimits,
+  type ProviderOptions,
+} from './options.ts';
 import { findAddress, findKey, findVersion, type Lookup, type Secret } from './secrets.ts';
 import { describeOwnAddress, type ResolveContext, warn } from './world.ts';
 
@@ -250,6 +257,7 @@ function buildProvider(draft: Draft): ConfiguredProvider {
     repair: settings.repair ?? !official,
     drains: settings.on_disconnect === 'drain',
     passthrough: settings.passthrough ?? 'known',
+    onMalformed: settings.on_malformed ?? 'fail',
     times: { ...pickTimes(limits), ...settings.times },
     isDemo: false,
   });
@@ -311,6 +319,8 @@ export interface ConfiguredProvider {
   readonly drains: boolean;
   /** Endpoints that are passed on without conversion. */
   readonly passthrough: Passthrough;
+  /** What happens to an event of a stream whose data is not JSON. */
+  readonly onMalformed: OnMalformed;
   readonly times: ProviderLimits;
   /** The same provider with its other keys and at its other addresses, if there are any. */
   readonly others?: readonly ConfiguredProvider[];
@@ -353,6 +363,7 @@ function buildDemoProvider(times: ProviderLimits): ConfiguredProvider {
     repair: true,
     drains: false,
     passthrough: 'off',
+    onMalformed: 'fail',
     times,
     isDemo: true,
   };

@@ -22,6 +22,7 @@ import type {
   LogLevel,
   ModelInAnswer,
   PriceOptions,
+  RecoveryOptions,
   RuleOptions,
   TagBudget,
 } from './options.ts';
@@ -60,6 +61,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     adminKey,
     metricsKey,
     metricsListen,
+    recovery: options.recovery,
     limits: options.limits,
     log: options.log,
     prices: options.prices,
@@ -120,6 +122,7 @@ export interface GatewayState {
   readonly metricsKey: Secret | undefined;
   /** The listener that serves `/metrics` alone; undefined when there is none. */
   readonly metricsListen: ListenAddress | undefined;
+  readonly recovery: RecoveryOptions;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Configured prices by `provider/model`. */

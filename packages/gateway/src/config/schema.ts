@@ -20,6 +20,8 @@ import {
   LOG_LEVELS,
   MODELS_IN_ANSWER,
   type ModelOptions,
+  ON_BREAK,
+  ON_MALFORMED,
   type Options,
   PASSTHROUGH,
   PRICE_FIELDS,
@@ -27,6 +29,7 @@ import {
   type PriceOptions,
   type ProviderOptions,
   pickLimits,
+  type RecoveryOptions,
   type RuleOptions,
   STRATEGIES,
   type TagBudget,
@@ -346,6 +349,12 @@ const settings = z.strictObject({
     .enum(PASSTHROUGH)
     .describe(
       'Endpoints passed through without conversion: off, known (endpoints that the vendor documents; no stored objects when client keys are set), or all. Default: known.',
+    )
+    .exactOptional(),
+  on_malformed: z
+    .enum(ON_MALFORMED)
+    .describe(
+      'An event of a stream whose data is not JSON: "fail" ends the stream with an error; "skip" leaves it out, so that text may be missing. Default: fail.',
     )
     .exactOptional(),
 });
@@ -759,6 +768,37 @@ const idempotency: z.ZodType<IdempotencyOptions | undefined, unknown> = z
   .prefault({})
   .describe('Requests with the same Idempotency-Key share one response. off: the header is only forwarded.');
 
+const durationOrOff = z.union([z.literal('off').transform(() => 0), duration], {
+  error: 'must be a duration such as 2s, or off',
+});
+
+const recovery: z.ZodType<RecoveryOptions, unknown> = z
+  .strictObject({
+    retry_same_target: durationOrOff
+      .prefault('off')
+      .describe(
+        'When another target is available: retry the failed one once first, if the wait (Retry-After or the pause between retries) is at most this long. off: the next target at once.',
+      ),
+    on_break: z
+      .enum(ON_BREAK)
+      .prefault('error')
+      .describe(
+        'When an upstream dies or stalls in the middle of a stream: "error" ends the stream with an error; "continue" lets the next target continue it.',
+      ),
+    hedge_after: durationOrOff
+      .prefault('off')
+      .describe(
+        'Request a stream from the next target, too, when the first has sent no content for this long. The first content wins; both may be billed.',
+      ),
+  })
+  .transform(({ retry_same_target: retrySameTargetMs, on_break: onBreak, hedge_after: hedgeAfterMs }) => ({
+    retrySameTargetMs,
+    onBreak,
+    hedgeAfterMs,
+  }))
+  .prefault({})
+  .describe('What happens when an upstream fails or is slow.');
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -790,6 +830,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   retention,
   capture,
   idempotency,
+  recovery,
   limits,
   log,
   reset,

@@ -1,11 +1,13 @@
 import {
   type CanonicalError,
+  type CanonicalMessage,
   type CanonicalRequest,
   type CanonicalUsage,
   type ClientRequest,
   type Codec,
   createExchange,
   type Exchange,
+  type Note,
   type ProviderProfile,
   type RequestTarget,
 } from '@sluice/core';
@@ -17,19 +19,19 @@ import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Cost } from '../prices/cost.ts';
 import { nameConversation } from '../routing/affinity.ts';
 import { findAffinity, type Plan } from '../routing/router.ts';
-import type { RuleRequest } from '../routing/rules.ts';
 import type { ResponseKind } from '../routing/target-stats.ts';
 import type { Call } from '../upstream/dialer.ts';
-import { mayBeBilled } from '../upstream/retry.ts';
+import { isPrefillRefusal, mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { ClientStream, encodeHeartbeat } from './client-stream.ts';
+import { Continuation, findObstacle, type JoinMode } from './continuation.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
 import type { AttemptObserver, ExchangeObserver } from './observer.ts';
 import { redactBytes } from './read-reply.ts';
-import { type ExchangeEnd, type ExchangeRecord, findSession } from './record.ts';
+import { type AttemptRecord, type ExchangeEnd, type ExchangeRecord, findSession } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import { AttemptLoop } from './rounds.ts';
-import { attemptStream } from './stream.ts';
+import { attemptStream, type StreamRun } from './stream.ts';
 import {
   type Attempt,
   buildCall,
@@ -39,6 +41,7 @@ import {
   type Directory,
   type Ending,
   findEnding,
+  formatProvider,
   INTERNAL,
   isStop,
   type Outcome,
@@ -55,16 +58,18 @@ export class Conversation {
   readonly #target: RequestTarget;
   readonly #endpoint: Endpoint;
   readonly #clientStream: ClientStream | undefined;
+  /** Whether another target continues a stream that breaks off. */
+  readonly #continues: boolean;
+  /** What the client has received, if it may be continued; undefined before content. */
+  #continuation: Continuation | undefined;
+  /** Streams that are requested at the same time. */
+  readonly #racing = new Map<Attempt, StreamRun>();
   readonly #loop: AttemptLoop;
   #exchange: Exchange | undefined;
   #candidate: Candidate | undefined;
-  /** The rule that chose the model, if one did. */
-  #rule: Rule | undefined;
   #plan: Plan<Candidate> = NO_PLAN;
   /** What changed in the prompt since the turn before. */
   #cacheBreak: string | undefined;
-  /** When the current attempt began. */
-  #attemptAt = 0;
   /** Seconds between the request and the first call to an upstream. */
   #overhead: { candidate: Candidate; seconds: number } | undefined;
   /** Response headers of the upstream whose stream is sent to the client. */
@@ -83,12 +88,17 @@ export class Conversation {
         ? new ChatEndpoint(this.#target.isStream, services, request.directory.modelInAnswer)
         : new SideEndpoint(request, services.log);
     this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
+    this.#continues = this.#clientStream !== undefined && request.directory.recovery.onBreak === 'continue';
     this.#loop = new AttemptLoop(
       {
         id: request.id,
         connection: request.connection,
         record: request.record,
         admission: request.admission,
+        recovery: request.directory.recovery,
+        mayHedge: () => this.#clientStream !== undefined && this.#firstAt === undefined,
+        isTaken: () => this.#firstAt !== undefined && !this.#continuation?.isCut,
+        mayContinue: () => this.#mayContinue(),
         attempt: (candidate, repeat) => this.#tryCandidate(candidate, repeat),
       },
       services,
@@ -141,10 +151,9 @@ export class Conversation {
   /** The candidates of the requested model, or of the one that a rule chose, in the order in which they are tried. */
   #findPlan(): Plan<Candidate> {
     const { client, directory, wire, caller } = this.#request;
-    const { prices, affinityMs, rules } = directory;
+    const { prices, affinityMs } = directory;
     const isChat = this.#endpoint.kind === 'chat';
-    this.#rule = isChat ? rules?.find(this.#describeForRules()) : undefined;
-    const model = this.#rule?.use ?? this.#target.model;
+    const model = this.#request.rule?.use ?? this.#target.model;
     const candidates = directory.resolve(model, client.id);
     if (candidates.length < 2) return { candidates };
     return this.#services.router.plan(candidates, {
@@ -163,19 +172,51 @@ export class Conversation {
       this.#cacheBreak = this.#services.router.cacheBreaks.compare(session, this.#target.model, wire.body);
   }
 
-  #describeForRules(): RuleRequest {
-    const { client, wire, caller } = this.#request;
-    return {
-      model: this.#target.model,
-      headers: wire.headers,
-      tags: caller?.tags ?? [],
-      decode: () => decodeOrSkip(client, wire),
-    };
+  #tryCandidate(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+    if (this.#continuation?.isCut) return this.#continueAt(candidate, repeat, this.#continuation);
+    return this.#requestFrom(candidate, repeat);
   }
 
-  #tryCandidate(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+  /** Asks a candidate for the rest of a broken response, or for the whole of it when it refuses to continue one. */
+  async #continueAt(candidate: Candidate, repeat: Call['repeat'], continuation: Continuation): Promise<Outcome> {
+    const { refusals } = this.#services;
+    const prefill = refusals.acceptsPrefill(candidate) ? continuation.prefill : undefined;
+    this.#noteContinuation(candidate, continuation, prefill ? 'prefill' : 'restart');
+    if (prefill) {
+      continuation.join('prefill');
+      const outcome = await this.#requestFrom(candidate, repeat, prefill);
+      const error = outcome.is === 'failed' && isPrefillRefusal(outcome.error) ? outcome.error : undefined;
+      if (!error) return outcome;
+      refusals.learnPrefill(candidate);
+      if (!this.#loop.repeatFromStart(candidate, error)) return outcome;
+    }
+    continuation.join('restart');
+    return this.#requestFrom(candidate, repeat);
+  }
+
+  #noteContinuation(candidate: Candidate, { characters, notes, error }: Continuation, mode: JoinMode): void {
+    const { provider, model } = candidate;
+    const message = `the stream was truncated after ${characters} characters; continued by ${formatProvider(candidate)}`;
+    notes.push({ code: 'REPAIRED', path: '', feature: 'stream.continued', message });
+    this.#services.log.warn(
+      { request_id: this.#request.id, provider: provider.id, model, characters, mode, reason: error?.message },
+      'stream truncated; continuing at another target',
+    );
+  }
+
+  /** Whether another target may continue what the client has received. */
+  #mayContinue(): boolean {
+    if (!this.#continuation?.isCut || this.#continuation.hasDiverged) return false;
+    const request = this.#exchange?.canonicalRequest;
+    const obstacle = request ? findObstacle(request) : 'the request cannot be read';
+    if (obstacle !== undefined)
+      this.#services.log.info({ request_id: this.#request.id, reason: obstacle }, 'stream truncated; not continued');
+    return obstacle === undefined;
+  }
+
+  #requestFrom(candidate: Candidate, repeat: Call['repeat'], prefill?: CanonicalMessage): Promise<Outcome> {
     const steps: AttemptSteps = {
-      prepare: (profile) => this.#prepare(candidate, profile, repeat),
+      prepare: (profile) => this.#prepare(candidate, profile, repeat, prefill),
       dispatch: (request) => this.#dispatch(candidate, request),
       repeatWithout: (field, error) => this.#loop.repeatWithout(field, candidate, error),
     };
@@ -183,9 +224,19 @@ export class Conversation {
     return this.#endpoint.request(candidate, steps);
   }
 
-  #prepare(candidate: Candidate, profile: ProviderProfile, repeat: Call['repeat']): PreparedRequest {
+  #prepare(
+    candidate: Candidate,
+    profile: ProviderProfile,
+    repeat: Call['repeat'],
+    prefill: CanonicalMessage | undefined,
+  ): PreparedRequest {
     const { client, wire } = this.#request;
     const options = this.#endpoint.conversion(candidate, profile);
+    if (this.#continues) {
+      // Another target can continue only what was decoded.
+      options.passthrough = false;
+      options.prefill = prefill;
+    }
     const observer = this.#request.observer?.attempt(candidate.provider, options);
     const exchange = createExchange(client, CODECS[candidate.provider.protocol], observer?.options ?? options);
     return { exchange, call: prepareCall(exchange, wire, candidate, repeat), observer };
@@ -193,27 +244,40 @@ export class Conversation {
 
   async #dispatch(candidate: Candidate, { exchange, call, observer }: PreparedRequest): Promise<Outcome> {
     this.#exchange = exchange;
-    const outcome = 'is' in call ? call : await this.#attempt(this.#createAttempt(exchange, candidate, observer), call);
+    if ('is' in call) {
+      observer?.ended(call);
+      return call;
+    }
+    this.#measureOverhead(candidate);
+    const attempt = this.#createAttempt(exchange, candidate, observer);
+    const outcome = await (this.#clientStream
+      ? this.#attemptStream(call, attempt, this.#clientStream)
+      : this.#attemptWhole(call, attempt));
     observer?.ended(outcome);
-    this.#recordAttempt(outcome);
+    this.#recordAttempt(outcome, attempt);
     return outcome;
   }
 
-  #attempt(attempt: Attempt, call: Call): Promise<Outcome> {
-    const { candidate } = attempt;
-    const { provider, model } = candidate;
-    this.#measureOverhead(candidate);
-    this.#attemptAt = this.#services.now();
-    this.#request.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model, price: this.#price });
-    if (!this.#clientStream) return this.#attemptWhole(call, attempt);
-    return attemptStream(call, attempt, {
-      clientStream: this.#clientStream,
-      onFirstContent: (headers) => this.#onFirstContent(candidate, headers),
+  async #attemptStream(call: Call, attempt: Attempt, clientStream: ClientStream): Promise<Outcome> {
+    const continuation = this.#continuation ?? (this.#continues ? new Continuation() : undefined);
+    const run = attemptStream(call, attempt, {
+      clientStream,
+      continuation,
+      onFirstContent: (headers) => {
+        this.#continuation = continuation;
+        this.#onFirstContent(attempt, headers);
+      },
       recordEnd: (error) => {
-        this.#recordAttempt({ is: 'answered', ...(error && { error }) });
+        this.#recordAttempt({ is: 'answered', ...(error && { error }) }, attempt);
         return this.#settle(this.#buildResult(200, error));
       },
     });
+    this.#racing.set(attempt, run);
+    try {
+      return await run.outcome;
+    } finally {
+      this.#racing.delete(attempt);
+    }
   }
 
   async #attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
@@ -221,52 +285,53 @@ export class Conversation {
     const outcome = await attemptWhole(call, attempt);
     if (outcome.is === 'answered') {
       this.#observeWhole(attempt);
-      this.#recordResponse(attempt.candidate, 'whole');
+      this.#recordResponse(attempt, 'whole');
       this.#services.metrics.answeredFor(provider.id, model);
     }
     return outcome;
   }
 
-  #recordResponse(candidate: Candidate, kind: ResponseKind): void {
+  #recordResponse({ candidate, startedAt }: Attempt, kind: ResponseKind): void {
     const { router, now } = this.#services;
-    router.responded(this.#plan, candidate, kind, now() - this.#attemptAt);
+    router.responded(this.#plan, candidate, kind, now() - startedAt);
   }
 
-  #observeWhole({ exchange, record: { attempt } }: Attempt): void {
-    if (!attempt) return;
-    attempt.hadContent();
-    attempt.modelAnswered = exchange.answeredModel;
+  #observeWhole({ exchange, log }: Attempt): void {
+    log.hadContent();
+    log.modelAnswered = exchange.answeredModel;
     if (!exchange.usage && exchange.canonicalResponse)
-      attempt.outputCharacters = JSON.stringify(exchange.canonicalResponse.content).length;
+      log.outputCharacters = JSON.stringify(exchange.canonicalResponse.content).length;
   }
 
-  /** The end of the current attempt. What it used is known from the upstream, or estimated from its content. */
-  #recordAttempt(outcome: Outcome): void {
-    const { record } = this.#request;
-    const error = outcome.is === 'gone' ? undefined : outcome.error;
-    const ending = outcome.is === 'gone' ? this.#goneEnding : findEnding(error);
-    const reported = findReported(this.#exchange?.usage);
-    const estimate = this.#estimateUsage(ending, reported);
+  /** The end of an attempt. What it used is known from the upstream, or estimated from its content. */
+  #recordAttempt(outcome: Outcome, { exchange, candidate, record, log }: Attempt): void {
+    const error = 'error' in outcome ? outcome.error : undefined;
+    const ending = outcome.is === 'gone' ? this.#goneEnding : outcome.is === 'lost' ? 'hedge_lost' : findEnding(error);
+    const reported = findReported(exchange.usage);
+    const estimate = this.#estimateUsage(outcome, ending, reported, log);
     const usage = estimate ?? reported;
-    const cost = usage && this.#findCost(usage);
-    const isFirst = record.endAttempt({
-      ending,
-      error,
-      usage,
-      provenance: estimate ? 'estimated' : usage?.uncertain ? 'uncertain' : 'reported',
-      cost,
-      possiblyBilled: !reported && this.#mayBeBilled(outcome),
-    });
-    if (isFirst && cost && this.#candidate) this.#findSeries(this.#candidate).spent(cost.micros);
+    const cost = usage && this.#findCost(usage, candidate);
+    const isFirst = record.endAttempt(
+      {
+        ending,
+        error,
+        usage,
+        provenance: estimate ? 'estimated' : usage?.uncertain ? 'uncertain' : 'reported',
+        cost,
+        possiblyBilled: !reported && this.#mayBeBilled(outcome, log),
+      },
+      log,
+    );
+    if (isFirst && cost) this.#findSeries(candidate).spent(cost.micros);
   }
 
-  /** Whether an upstream that has reported no usage may charge for the current attempt. */
-  #mayBeBilled(outcome: Outcome): boolean {
-    const { attempt } = this.#request.record;
-    if (!this.#endpoint.isCharged || !attempt) return false;
-    if (attempt.firstTokenAt !== undefined) return true;
+  /** Whether an upstream that has reported no usage may charge for an attempt. */
+  #mayBeBilled(outcome: Outcome, { firstTokenAt, connectedAt }: AttemptRecord): boolean {
+    if (!this.#endpoint.isCharged) return false;
+    if (firstTokenAt !== undefined) return true;
     // A request that was cancelled is charged for its prompt, if it was sent.
-    if (outcome.is === 'gone' || (outcome.error && isStop(outcome.error))) return attempt.connectedAt !== undefined;
+    if (outcome.is === 'gone' || outcome.is === 'lost' || (outcome.error && isStop(outcome.error)))
+      return connectedAt !== undefined;
     return outcome.error !== undefined && mayBeBilled(outcome.error);
   }
 
@@ -276,12 +341,19 @@ export class Conversation {
 
   /**
    * What was used by a response whose upstream reported no usage, or reported it before most of the content, as
-   * Anthropic does, and was cancelled. An upstream's own failure is not charged.
+   * Anthropic does, and was cancelled. An upstream's own failure is not charged, unless another one continued its
+   * response. A request that lost to another one is charged for its prompt.
    */
-  #estimateUsage(ending: Ending, reported: CanonicalUsage | undefined): CanonicalUsage | undefined {
-    const { record, client, wire } = this.#request;
-    const { firstTokenAt, outputCharacters = 0 } = record.attempt ?? {};
-    if (this.#endpoint.kind !== 'chat' || firstTokenAt === undefined || !ESTIMATED_ENDINGS.has(ending)) return undefined;
+  #estimateUsage(
+    { is }: Outcome,
+    ending: Ending,
+    reported: CanonicalUsage | undefined,
+    { firstTokenAt, connectedAt, outputCharacters }: AttemptRecord,
+  ): CanonicalUsage | undefined {
+    const { client, wire } = this.#request;
+    if (this.#endpoint.kind !== 'chat') return undefined;
+    if (is === 'lost') return reported || connectedAt === undefined ? undefined : estimateUsage(client, wire, 0);
+    if (firstTokenAt === undefined || !(is === 'broken' || ESTIMATED_ENDINGS.has(ending))) return undefined;
     const output = Math.ceil(outputCharacters / CHARACTERS_PER_TOKEN);
     if (!reported) return estimateUsage(client, wire, output);
     // Estimates are rough: a report is replaced only when it cannot be true.
@@ -291,19 +363,27 @@ export class Conversation {
 
   #createAttempt(exchange: Exchange, candidate: Candidate, observer: AttemptObserver | undefined): Attempt {
     const { id, connection } = this.#request;
-    const { dialer, limits, log, redactUpstream } = this.#services;
+    const { dialer, limits, log, redactUpstream, now } = this.#services;
     const transport = candidate.transport ?? dialer;
-    return {
+    const { record } = this.#request;
+    const { provider, model } = candidate;
+    const price = (usage: CanonicalUsage): number | null => this.#findCost(usage, candidate)?.micros ?? null;
+    const attempt: Attempt = {
       exchange,
       candidate,
+      startedAt: now(),
       transport: observer?.tap(transport) ?? transport,
       limits,
       connection,
-      record: this.#request.record,
+      record,
+      log: record.startAttempt({ provider: provider.id, protocol: provider.protocol, model, price }),
       redact: redactUpstream,
-      onAgain: () => this.#loop.repeated(candidate),
-      onStrange: (head) => log.warn({ request_id: id, provider: candidate.provider.id, head }, 'unexpected upstream response'),
+      onAgain: () => {
+        attempt.log = this.#loop.repeated(candidate, attempt.log);
+      },
+      onStrange: (head) => log.warn({ request_id: id, provider: provider.id, head }, 'unexpected upstream response'),
     };
+    return attempt;
   }
 
   /** Recorded at the end: a model gets its own label only after its provider has responded. */
@@ -313,22 +393,33 @@ export class Conversation {
       this.#overhead = { candidate, seconds: (this.#firstCallAt - this.#request.receivedAt) / 1000 };
   }
 
-  #onFirstContent(candidate: Candidate, headers: Record<string, string>): void {
+  #onFirstContent(attempt: Attempt, headers: Record<string, string>): void {
     const { breakers, metrics, now } = this.#services;
+    const { candidate, exchange, record, log } = attempt;
+    // Recorded at once: the exchange may be settled in this turn.
+    for (const [other, run] of this.#racing) if (other !== attempt && run.cancel()) this.#recordAttempt({ is: 'lost' }, other);
+    this.#candidate = candidate;
+    this.#exchange = exchange;
+    record.choose(log);
     this.#upstreamHeaders = headers;
     this.#firstAt = now();
     breakers.succeeded(candidate.key);
-    this.#recordResponse(candidate, 'stream');
+    this.#recordResponse(attempt, 'stream');
     metrics.answeredFor(candidate.provider.id, candidate.model);
     this.#findSeries(candidate).firstToken((this.#firstAt - this.#request.receivedAt) / 1000);
   }
 
   async #result(outcome: Outcome): Promise<Result> {
+    const broken = this.#continuation?.isCut ? this.#continuation : undefined;
+    if (broken && (outcome.is === 'failed' || outcome.is === 'broken')) return this.#endBroken(outcome.error, broken);
     switch (outcome.is) {
+      case 'lost':
       case 'gone':
         return { ...this.#buildResult(499), ending: this.#goneEnding };
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
+      case 'broken':
+        return this.#refuse(outcome.error);
       case 'answered':
         return outcome.reply ? this.#send(outcome.reply) : this.#finishStream(outcome.error);
       default:
@@ -387,6 +478,21 @@ export class Conversation {
     return result;
   }
 
+  /** No target continued: the stream ends in the error that broke it, whatever came after. */
+  async #endBroken(last: CanonicalError, continuation: Continuation): Promise<Result> {
+    const { client } = this.#request;
+    const error = isStop(last) ? last : (continuation.error ?? last);
+    const exchange = createExchange(client, client, { provider: NO_PROVIDER, tap: false });
+    const pieces = [...exchange.stream({ splice: continuation.fail(), onto: continuation.output }).fail(error)];
+    const redact = chooseRedact(error, this.#services);
+    const repeat = (this.#exchange ?? exchange).repeatInBand(error);
+    const result = this.#buildResult(200, error);
+    await this.#settle(result);
+    this.#clientStream?.write(redactBytes(pieces, redact));
+    this.#clientStream?.endInError(repeat && redactBytes([repeat], redact));
+    return result;
+  }
+
   #createClientStream(): ClientStream {
     const { client, wire, connection, observer } = this.#request;
     const { limits, streams, redact } = this.#services;
@@ -418,7 +524,7 @@ export class Conversation {
 
   #buildResult(status: number, error?: CanonicalError): Result {
     const usage = this.#exchange?.usage;
-    const cost = usage && this.#findCost(usage);
+    const cost = usage && this.#findCost(usage, this.#candidate);
     const { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits } = this.#progress();
     const cacheBreak = this.#cacheBreak;
     const ending = findEnding(error);
@@ -428,12 +534,15 @@ export class Conversation {
     return Object.assign(progress, { status, ending, error, usage, cost, series, cacheBreak });
   }
 
-  readonly #price = (usage: CanonicalUsage): number | null => this.#findCost(usage)?.micros ?? null;
-
-  #findCost(usage: CanonicalUsage | undefined): Cost | null {
-    if (!this.#candidate || !usage) return null;
-    const { provider, model } = this.#candidate;
+  #findCost(usage: CanonicalUsage, candidate: Candidate | undefined): Cost | null {
+    if (!candidate) return null;
+    const { provider, model } = candidate;
     return this.#request.directory.prices.cost(usage, provider.id, model, Date.now());
+  }
+
+  #listNotes(): readonly Note[] {
+    const notes = (this.#endpoint.kind === 'chat' && this.#exchange?.notes) || [];
+    return this.#continuation?.notes.length ? [...notes, ...this.#continuation.notes] : notes;
   }
 
   #progress(): Progress {
@@ -442,14 +551,14 @@ export class Conversation {
       id: this.#request.id,
       attempts: this.#loop.attempts,
       // Side endpoints do not report notes.
-      notes: (this.#endpoint.kind === 'chat' && this.#exchange?.notes) || [],
+      notes: this.#listNotes(),
       tried: this.#loop.tried,
       requested: this.#target.model,
       provider: provider?.id,
       upstream: provider?.protocol,
       model,
       limits: this.#request.admission?.headers,
-      rule: this.#rule?.name,
+      rule: this.#request.rule?.name,
       affinity: this.#candidate && findAffinity(this.#plan, this.#candidate),
     };
   }
@@ -473,6 +582,8 @@ export interface ModelRequest {
   directory: Directory;
   /** Who sends the request. */
   caller: Caller | undefined;
+  /** The rule that chose the model, if one did. */
+  rule: Rule | undefined;
   /** When the whole request had arrived, by `services.now`. */
   receivedAt: number;
 }
@@ -494,6 +605,17 @@ export interface Result extends Progress {
 }
 
 const NO_PLAN: Plan<Candidate> = { candidates: [] };
+
+/** The rule that chooses the model of a chat request, if one does. */
+export const findRule = ({ client, wire, target, caller, directory }: RoutedRequest): Rule | undefined =>
+  directory.rules?.find({
+    model: target.model,
+    headers: wire.headers,
+    tags: caller?.tags ?? [],
+    decode: () => decodeOrSkip(client, wire),
+  });
+
+type RoutedRequest = Pick<ModelRequest, 'client' | 'wire' | 'target' | 'caller' | 'directory'>;
 
 /** The request for rules; undefined when it is invalid, which its conversion reports. */
 function decodeOrSkip(client: Codec, { body, path, headers }: ClientRequest): CanonicalRequest | undefined {

@@ -56,7 +56,7 @@ export class ChatEndpoint implements Endpoint {
     this.#policy = POLICIES[modelInAnswer];
   }
 
-  conversion({ provider, model, repair, passRequest }: Candidate, profile: ProviderProfile): ExchangeOptions {
+  conversion({ provider, model, repair, passRequest, onMalformed }: Candidate, profile: ProviderProfile): ExchangeOptions {
     const { eventBytes } = this.#services.limits;
     return {
       provider,
@@ -64,12 +64,14 @@ export class ChatEndpoint implements Endpoint {
       policy: this.#policy,
       profile,
       stream: this.isStream,
-      passthrough: !repair,
+      // Passed bytes contain what is to be skipped.
+      passthrough: !repair && onMalformed === 'fail',
       passRequest,
       tap: 'usage',
       now: readWallClock,
       maxLineBytes: eventBytes,
       maxEventBytes: eventBytes,
+      malformed: onMalformed,
     };
   }
 

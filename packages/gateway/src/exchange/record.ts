@@ -103,14 +103,14 @@ export class ExchangeRecord {
 
   /** A request is about to be sent to an upstream. */
   startAttempt(target: AttemptTarget): AttemptRecord {
-    const attempt = new AttemptRecord(this.#now, target.price);
-    this.#attempt = attempt;
     this.#attempts++;
+    const attempt = new AttemptRecord(this.#attempts, this.#now, target.price);
+    this.#attempt = attempt;
     if (this.#keeping && this.#state === 'open')
       this.#await(
         this.#keeping.ledger.openAttempt({
           exchange_id: this.#admission.id,
-          number: this.#attempts,
+          number: attempt.number,
           // Monotonic, so that a step of the wall clock does not reorder attempts.
           ts: this.#admission.ts + attempt.startedAt - this.#startedAt,
           provider: target.provider,
@@ -122,20 +122,30 @@ export class ExchangeRecord {
   }
 
   /** What the upstream has reported before the end, as Anthropic does; it counts if the gateway crashes. */
-  reportUsage({ input_tokens: input = 0, output_tokens: output = 0, ...usage }: Partial<CanonicalUsage>): void {
+  reportUsage(
+    { input_tokens: input = 0, output_tokens: output = 0, ...usage }: Partial<CanonicalUsage>,
+    attempt: AttemptRecord,
+  ): void {
     if (!this.#keeping || this.#state !== 'open' || input + output === 0) return;
     const used = { ...usage, input_tokens: input, output_tokens: output };
     void this.#keeping.ledger.reportProgress({
       ...countTokens(used),
-      cost_micros: this.#attempt?.price?.(used) ?? null,
+      cost_micros: attempt.price?.(used) ?? null,
       exchange_id: this.#admission.id,
-      number: this.#attempts,
+      number: attempt.number,
     });
   }
 
-  /** The current attempt has ended. Later calls for the same attempt have no effect and return false. */
-  endAttempt(end: AttemptEnd): boolean {
-    const attempt = this.#attempt;
+  /** Of two attempts at the same time, this one's response is sent. */
+  choose(attempt: AttemptRecord): void {
+    this.#attempt = attempt;
+  }
+
+  /**
+   * An attempt has ended, by default the current one. Later calls for the same attempt have no effect and return
+   * false.
+   */
+  endAttempt(end: AttemptEnd, attempt: AttemptRecord | undefined = this.#attempt): boolean {
     if (!attempt || attempt.isSettled) return false;
     attempt.isSettled = true;
     const totals = readTotals(end);
@@ -147,7 +157,7 @@ export class ExchangeRecord {
     void this.#keeping.ledger.settleAttempt(
       Object.assign(settlement, {
         exchange_id: this.#admission.id,
-        number: this.#attempts,
+        number: attempt.number,
         upstream_request_id: this.#redact(attempt.upstreamRequestId),
         model_answered: this.#redact(attempt.modelAnswered),
       }),
@@ -321,6 +331,8 @@ type PriceUsage = (usage: CanonicalUsage) => number | null;
 
 /** What is known of a running attempt. Times are monotonic milliseconds. */
 export class AttemptRecord {
+  /** Its number in the exchange, from 1. */
+  readonly number: number;
   readonly startedAt: number;
   readonly #now: () => number;
   /** The upstream's HTTP status. */
@@ -337,7 +349,8 @@ export class AttemptRecord {
   isSettled = false;
   readonly price: PriceUsage | undefined;
 
-  constructor(now: () => number, price?: PriceUsage) {
+  constructor(number: number, now: () => number, price?: PriceUsage) {
+    this.number = number;
     this.#now = now;
     this.price = price;
     this.startedAt = now();

@@ -1,5 +1,6 @@
 import type { CanonicalError } from '@sluice/core';
 import type { Admission } from '../admission/gate.ts';
+import type { RecoveryOptions } from '../config/options.ts';
 import type { Call } from '../upstream/dialer.ts';
 import {
   computePause,
@@ -12,7 +13,7 @@ import {
   type RefusedField,
 } from '../upstream/retry.ts';
 import { type ClientConnection, waitFor } from './client-connection.ts';
-import type { ExchangeRecord } from './record.ts';
+import type { AttemptRecord, ExchangeRecord } from './record.ts';
 import {
   type Candidate,
   createPausedError,
@@ -29,9 +30,12 @@ export class AttemptLoop {
   readonly #services: Services;
   /** Targets that failed, with their error codes. */
   readonly tried: string[] = [];
-  /** Requests sent upstream: all of them, and those to the current candidate. */
+  /** Requests sent upstream. */
   #attempts = 0;
-  #attemptsHere = 0;
+  /** Those to each candidate. */
+  readonly #attemptsAt = new Map<Candidate, number>();
+  /** Attempts that have not ended. */
+  #running = 0;
   /** The outcome of the last attempt. */
   #last: Outcome | undefined;
   /** The budgets of the request allow no further attempt. */
@@ -50,15 +54,15 @@ export class AttemptLoop {
   }
 
   /** Counts a request that is sent again because its kept connection was closed before a byte of the response. */
-  repeated(candidate: Candidate): void {
+  repeated(candidate: Candidate, before: AttemptRecord): AttemptRecord {
     const { provider, model } = candidate;
     this.#services.log.warn(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, may_be_billed: true },
       'kept-alive connection was closed; retrying on a new one',
     );
-    this.#options.record.endAttempt({ ending: 'upstream_error', possiblyBilled: true });
-    this.#count();
-    this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
+    this.#options.record.endAttempt({ ending: 'upstream_error', possiblyBilled: true }, before);
+    this.#count(candidate);
+    return this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
   }
 
   /**
@@ -68,12 +72,27 @@ export class AttemptLoop {
   repeatWithout(field: RefusedField, candidate: Candidate, { message }: CanonicalError): boolean {
     const { provider, model } = candidate;
     const { log, budget } = this.#services;
-    if (this.#options.connection.isInterrupted || !budget.spend()) return false;
+    if (this.#isExhausted || this.#options.connection.isInterrupted || !budget.spend()) return false;
     log.info(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, field, reason: message },
       'provider rejected an optional field; retrying without it',
     );
-    this.#count();
+    this.#count(candidate);
+    return true;
+  }
+
+  /**
+   * Counts a request for the whole response, after the target has rejected a request to continue it. False when no
+   * attempt is left for it.
+   */
+  repeatFromStart(candidate: Candidate, { message }: CanonicalError): boolean {
+    const { provider, model } = candidate;
+    if (this.#isExhausted || this.#options.connection.isInterrupted) return false;
+    this.#services.log.info(
+      { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, reason: message },
+      'provider rejected a prefill; requesting the whole response',
+    );
+    this.#count(candidate);
     return true;
   }
 
@@ -83,8 +102,8 @@ export class AttemptLoop {
     let outcome: Outcome = { is: 'failed', error: reason };
     const left = [...candidates];
     for (let attempt = this.#next(left); attempt; attempt = this.#next(left)) {
-      outcome = await attempt();
-      if (outcome.is !== 'failed' || findVerdict(outcome.error) === 'stop' || this.#isExhausted) return outcome;
+      outcome = await this.#hedge(attempt, left);
+      if (!this.#mayGoOn(outcome) || this.#isExhausted) return outcome;
       this.#putSiblingsLast(left, outcome.error);
     }
     return candidates.length > 0 ? this.#probePaused(candidates, outcome) : outcome;
@@ -97,6 +116,33 @@ export class AttemptLoop {
     const isSibling = ({ origin, provider }: Candidate): boolean =>
       origin === failed.origin && provider.id === failed.provider.id;
     left.push(...left.splice(0).sort((a, b) => Number(isSibling(a)) - Number(isSibling(b))));
+  }
+
+  /**
+   * Runs an attempt, and one at the next target, too, when there is no content after `recovery.hedge_after`. The first
+   * content wins, and the other request is cancelled.
+   */
+  async #hedge(attempt: () => Promise<Outcome>, left: Candidate[]): Promise<Outcome> {
+    const { recovery, connection, mayHedge, isTaken } = this.#options;
+    if (recovery.hedgeAfterMs === 0 || left.length === 0 || !mayHedge()) return attempt();
+    const first = attempt();
+    const isLate = await outlasts(first, recovery.hedgeAfterMs, connection);
+    // The first request may still be repeated on a new connection, for which one attempt stays free.
+    const isAllowed = isLate && !isTaken() && !connection.isInterrupted && this.#attempts < this.#services.limits.retries;
+    const next = isAllowed ? this.#next(left) : undefined;
+    if (!next) return first;
+    this.#services.log.info(
+      { request_id: this.#options.id, attempt: this.#attempts, after_ms: recovery.hedgeAfterMs, may_be_billed: true },
+      'no content yet; requesting the next target, too',
+    );
+    const [one, other] = await Promise.all([first, next()]);
+    return isUnanswered(one) && other.is !== 'lost' ? other : one;
+  }
+
+  /** Whether another attempt may lead to a response. */
+  #mayGoOn(outcome: Outcome): outcome is Extract<Outcome, { error: CanonicalError }> {
+    if (outcome.is === 'broken') return this.#options.mayContinue();
+    return outcome.is === 'failed' && findVerdict(outcome.error) !== 'stop';
   }
 
   /** The attempt at the next target that is not paused. */
@@ -137,7 +183,6 @@ export class AttemptLoop {
   async #probe(candidate: Candidate): Promise<Outcome> {
     const { breakers } = this.#services;
     const { key } = candidate;
-    this.#attemptsHere = 0;
     try {
       const outcome = await this.#attempt(candidate, 'never');
       const left = breakers.pause([key]);
@@ -149,14 +194,16 @@ export class AttemptLoop {
     }
   }
 
-  /** Retries the same target only when there is no other, because another one may respond at once. */
+  /**
+   * Retries the same target when there is no other. When there is one, the target is retried once, and only after a
+   * wait of at most `recovery.retry_same_target`: another target may respond at once.
+   */
   async #tryTarget(candidate: Candidate, hasOthers: boolean): Promise<Outcome> {
     const { connection } = this.#options;
-    this.#attemptsHere = 0;
     for (;;) {
       const outcome = await this.#attempt(candidate, 'once');
-      if (outcome.is !== 'failed' || hasOthers) return outcome;
-      const wait = this.#pauseAfter(outcome.error, candidate);
+      if (!this.#mayGoOn(outcome)) return outcome;
+      const wait = hasOthers ? this.#pauseBeforeOthers(outcome, candidate) : this.#pauseAfter(outcome.error, candidate);
       if (wait === undefined) return outcome;
       if (await waitFor(wait, connection)) continue;
       return connection.isGone ? { is: 'gone' } : { is: 'failed', error: connection.stopError ?? STOPPED };
@@ -164,46 +211,68 @@ export class AttemptLoop {
   }
 
   async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
-    const { admission } = this.#options;
-    const { router } = this.#services;
-    if (this.#last && admission && !(await this.#extend(admission))) return this.#last;
+    const { admission, isTaken } = this.#options;
+    if (isTaken()) return { is: 'lost' };
+    if (admission && (this.#last || this.#running > 0) && !(await this.#extend(admission))) return this.#last ?? { is: 'lost' };
     this.#current = candidate;
-    this.#count();
+    this.#count(candidate);
+    // A request with a budget is repeated by the loop alone, which extends its reservation first.
+    const outcome = await this.#run(candidate, this.#isSpent(candidate) || admission?.isReserved ? 'never' : repeat);
+    this.#last = outcome;
+    this.#record(candidate, outcome);
+    return outcome;
+  }
+
+  async #run(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
+    const { router } = this.#services;
     router.began(candidate);
+    this.#running++;
     try {
-      // A request with a budget is repeated by the loop alone, which extends its reservation first.
-      const outcome = await this.#options.attempt(candidate, this.#isSpent || admission?.isReserved ? 'never' : repeat);
-      this.#last = outcome;
-      this.#record(candidate, outcome);
-      return outcome;
+      return await this.#options.attempt(candidate, repeat);
     } finally {
+      this.#running--;
       router.ended(candidate);
     }
   }
 
-  /** Whether the budgets of the request allow another attempt; if not, the last outcome is the result. */
+  /**
+   * Whether the budgets of the request allow another attempt, beside those that are running; if not, the last outcome is
+   * the result.
+   */
   async #extend(admission: Admission): Promise<boolean> {
-    const isAllowed = await this.#services.gate.extend(admission, this.#options.record.charged);
-    this.#isBroke = !isAllowed;
+    const charged = this.#options.record.charged + this.#running * admission.unit;
+    const isAllowed = await this.#services.gate.extend(admission, charged);
+    if (this.#running === 0) this.#isBroke = !isAllowed;
     return isAllowed;
   }
 
-  #count(): void {
+  #count(candidate: Candidate): void {
     this.#attempts++;
-    this.#attemptsHere++;
+    this.#attemptsAt.set(candidate, this.#countAt(candidate) + 1);
+  }
+
+  #countAt(candidate: Candidate): number {
+    return this.#attemptsAt.get(candidate) ?? 0;
   }
 
   /** How long to wait before the next attempt; undefined when there is none. */
-  #pauseAfter(error: CanonicalError, { key }: Candidate): number | undefined {
+  #pauseAfter(error: CanonicalError, candidate: Candidate, maxMs = Number.POSITIVE_INFINITY): number | undefined {
     const { breakers, limits, random, budget } = this.#services;
-    if (findVerdict(error) !== 'again' || this.#isSpent || !breakers.isWell(key)) return undefined;
-    const wait = computePause(this.#attemptsHere - 1, error, limits.retryAfterMs, random);
-    return wait !== undefined && budget.spend() ? wait : undefined;
+    if (findVerdict(error) !== 'again' || this.#isSpent(candidate) || !breakers.isWell(candidate.key)) return undefined;
+    const wait = computePause(this.#countAt(candidate) - 1, error, limits.retryAfterMs, random);
+    return wait !== undefined && wait <= maxMs && budget.spend() ? wait : undefined;
   }
 
-  /** No further attempt at the current candidate. */
-  get #isSpent(): boolean {
-    return this.#isExhausted || this.#attemptsHere > this.#services.limits.retriesPerProvider;
+  /** The same when another target is available. A broken response is continued there at once. */
+  #pauseBeforeOthers(outcome: Outcome, candidate: Candidate): number | undefined {
+    const { retrySameTargetMs } = this.#options.recovery;
+    if (outcome.is !== 'failed' || retrySameTargetMs === 0 || this.#countAt(candidate) > 1) return undefined;
+    return this.#pauseAfter(outcome.error, candidate, retrySameTargetMs);
+  }
+
+  /** No further attempt at this candidate. */
+  #isSpent(candidate: Candidate): boolean {
+    return this.#isExhausted || this.#countAt(candidate) > this.#services.limits.retriesPerProvider;
   }
 
   /** No further attempt at all. */
@@ -215,7 +284,7 @@ export class AttemptLoop {
     const { breakers, metrics } = this.#services;
     const { key } = candidate;
     if (outcome.is === 'answered') breakers.succeeded(key);
-    else if (outcome.is === 'failed') this.#recordFailure(candidate, outcome.error);
+    else if (outcome.is === 'failed' || outcome.is === 'broken') this.#recordFailure(candidate, outcome.error);
     metrics.upstreamUp(candidate.provider.id, breakers.isWell(key));
   }
 
@@ -275,8 +344,30 @@ export interface AttemptLoopOptions {
   record: ExchangeRecord;
   /** What the request holds at the gate; undefined without limits. */
   admission: Admission | undefined;
+  recovery: RecoveryOptions;
+  /** Whether two targets may be asked at the same time: for a stream without content. */
+  mayHedge: () => boolean;
+  /** Whether a target has responded with content, and has not broken off since. */
+  isTaken: () => boolean;
+  /** Whether another target may continue a broken response. */
+  mayContinue: () => boolean;
   /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
   attempt: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
+}
+
+/** Nothing of the response was sent to the client. */
+const isUnanswered = ({ is }: Outcome): boolean => is === 'lost' || is === 'failed';
+
+/** Whether a promise is pending after this time. False when the exchange is interrupted. */
+function outlasts(pending: Promise<unknown>, ms: number, connection: ClientConnection): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = connection.clock.setTimer(() => resolve(!connection.isInterrupted), ms);
+    const end = (): void => {
+      timer.close();
+      resolve(false);
+    };
+    pending.then(end, end);
+  });
 }
 
 /**

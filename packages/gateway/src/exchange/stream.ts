@@ -6,6 +6,7 @@ import { Collector } from '../upstream/body.ts';
 import { Deadline } from '../upstream/deadline.ts';
 import type { Call, Line, Receiver, Wait } from '../upstream/dialer.ts';
 import type { ClientStream } from './client-stream.ts';
+import type { Continuation } from './continuation.ts';
 import { ResponseMeter } from './limits.ts';
 import { explainStreamError, readRefusal, redactBytes } from './read-reply.ts';
 import {
@@ -16,6 +17,7 @@ import {
   createTooLargeError,
   findRedirectError,
   formatProvider,
+  INTERNAL,
   type Outcome,
   STOPPED,
 } from './types.ts';
@@ -24,8 +26,20 @@ import {
  * Requests a stream from one upstream. Resolves when the client has the whole response, or when this upstream has
  * failed.
  */
-export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): Promise<Outcome> {
-  return new Promise((resolve, reject) => new StreamAttempt(attempt, end, resolve, reject).begin(call));
+export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): StreamRun {
+  let started: StreamAttempt | undefined;
+  const outcome = new Promise<Outcome>((resolve, reject) => {
+    started = new StreamAttempt(attempt, end, resolve, reject);
+    started.begin(call);
+  });
+  return { outcome, cancel: () => started?.cancel() ?? false };
+}
+
+/** A stream that was requested. */
+export interface StreamRun {
+  outcome: Promise<Outcome>;
+  /** Another upstream has responded first. Has no effect after content, or after its end; then it returns false. */
+  cancel(): boolean;
 }
 
 /** The client's side of a stream. */
@@ -33,6 +47,8 @@ export interface StreamEnd {
   clientStream: ClientStream;
   /** The first content has arrived; the headers are those of the upstream's response. */
   onFirstContent: (headers: Record<string, string>) => void;
+  /** Continues a stream that breaks off; undefined when it ends in an error. */
+  continuation?: Continuation | undefined;
   /** Records how the response ends. Its last bytes are held back until the promise resolves. */
   recordEnd: (error: CanonicalError | undefined) => Promise<void> | undefined;
 }
@@ -63,10 +79,14 @@ class StreamAttempt implements Receiver {
   /** Output from before the first content: it is dropped when the upstream turns out to have failed. */
   #held: Uint8Array[] = [];
   #gate: Gate = 'closed';
+  /** A stream that may still continue has been silent for `UNENDED_MS`. */
+  #isQuiet = false;
   /** Runs when the gate opens after the upstream has closed. */
   #afterGate: (() => void) | undefined;
   readonly #meter: ResponseMeter;
   #bytes = 0;
+  /** An error that another upstream may make up for: known after its chunk is converted. */
+  #breakage: CanonicalError | undefined;
 
   constructor(attempt: Attempt, end: StreamEnd, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
     this.#attempt = attempt;
@@ -78,10 +98,19 @@ class StreamAttempt implements Receiver {
       clock: connection.clock,
       totalMs: candidate.times.totalMs,
       onSilence: connection.guard(() => this.#onSilence()),
-      onTotal: connection.guard(() => this.#breakOff(createTimeoutError(this.#name, 'end', candidate.times.totalMs))),
+      onTotal: connection.guard(() => this.#breakOffForGood(createTimeoutError(this.#name, 'end', candidate.times.totalMs))),
     });
     this.#meter = new ResponseMeter(attempt.limits, this.#name);
-    this.#stream = attempt.exchange.stream({ inspect: (event) => this.#inspect(event, this.#meter.add(event)) });
+    this.#stream = this.#createStream(end.continuation);
+  }
+
+  #createStream(continuation: Continuation | undefined): ResponseStream {
+    const { exchange } = this.#attempt;
+    const inspect = (event: CanonicalStreamEvent): CanonicalError | undefined => this.#inspect(event, this.#meter.add(event));
+    if (!continuation) return exchange.stream({ inspect });
+    const stream = exchange.stream({ inspect, splice: continuation, onto: continuation.output });
+    continuation.output = stream;
+    return stream;
   }
 
   get #name(): string {
@@ -99,7 +128,9 @@ class StreamAttempt implements Receiver {
   }
 
   #expect(): void {
-    this.#deadline.expect(findSilenceMs(this.#phase, this.#attempt.candidate.times));
+    const ms = findSilenceMs(this.#phase, this.#attempt.candidate.times);
+    this.#isQuiet = false;
+    this.#deadline.expect(this.#phase.is === 'streaming' ? Math.min(ms, UNENDED_MS) : ms);
   }
 
   begin(call: Call): void {
@@ -110,18 +141,25 @@ class StreamAttempt implements Receiver {
     if (connection.isInterrupted) this.#onInterruption();
   }
 
+  cancel(): boolean {
+    if (this.#isSettled || hasContent(this.#phase)) return false;
+    this.#line?.hangUp();
+    this.#settle({ is: 'lost' });
+    return true;
+  }
+
   again(): void {
     this.#attempt.onAgain();
   }
 
   connected(): void {
-    this.#attempt.record.attempt?.connected();
+    this.#attempt.log.connected();
   }
 
   start(status: number, headers: Record<string, string>): void {
     if (this.#isSettled) return;
     this.#head = { status, headers };
-    this.#attempt.record.attempt?.responded(status, headers);
+    this.#attempt.log.responded(status, headers);
     const wrong = findRedirectError(this.#name, status);
     if (wrong) this.#giveUp(wrong);
     else this.#enter(status >= 400 ? { is: 'refusal', body: new Collector(this.#attempt.limits.errorBytes) } : SILENT);
@@ -129,7 +167,8 @@ class StreamAttempt implements Receiver {
 
   data(chunk: Uint8Array): void {
     if (this.#isSettled) return;
-    this.#deadline.recordData();
+    if (this.#isQuiet) this.#expect();
+    else this.#deadline.recordData();
     try {
       if (this.#phase.is === 'refusal') this.#collect(chunk, this.#phase.body);
       else this.#convert(chunk);
@@ -158,24 +197,44 @@ class StreamAttempt implements Receiver {
     const { streamBytes } = this.#attempt.limits;
     this.#bytes += chunk.length;
     if (this.#bytes > streamBytes) {
-      this.#breakOff(createTooLargeError(this.#name, streamBytes));
+      this.#breakOffForGood(createTooLargeError(this.#name, streamBytes));
       return;
     }
-    this.#pass(this.#stream.push(chunk));
+    const pieces = this.#stream.push(chunk);
+    if (this.#end.continuation && this.#handOver(pieces, this.#end.continuation)) return;
+    this.#pass(pieces);
     if (this.#stream.hasFailed) this.end();
+  }
+
+  /** Whether the rest of the response is left to another upstream, or no upstream continues what was sent. */
+  #handOver(pieces: Iterable<Uint8Array>, continuation: Continuation): boolean {
+    const error = this.#breakage;
+    this.#breakage = undefined;
+    if (!hasContent(this.#phase) || !(continuation.hasDiverged || (error && continuation.isCut))) {
+      if (error) this.#updatePhase({ type: 'error', error });
+      return false;
+    }
+    this.#pass(pieces);
+    this.#line?.hangUp();
+    const settle = (): void => this.#settle({ is: 'broken', error: continuation.error ?? error ?? INTERNAL });
+    if (this.#gate === 'waiting' && this.#reading !== 'gone') this.#afterGate = settle;
+    else settle();
+    return true;
   }
 
   /** Sees every event before it is encoded for the client. `excess`: the limit that it exceeds, which rejects it. */
   #inspect(event: CanonicalStreamEvent, excess: CanonicalError | undefined): CanonicalError | undefined {
     if (event.type === 'message_start') this.#recordStart(event.message);
-    this.#updatePhase(excess ? { type: 'error', error: excess } : event);
+    if (excess) this.#end.continuation?.close();
+    if (event.type === 'error' && this.#end.continuation && hasContent(this.#phase)) this.#breakage = event.error;
+    else this.#updatePhase(excess ? { type: 'error', error: excess } : event);
     return excess;
   }
 
   #recordStart({ model, usage }: MessageStart): void {
-    const { record } = this.#attempt;
-    if (record.attempt && model !== '') record.attempt.modelAnswered = model;
-    if (usage) record.reportUsage(usage);
+    const { record, log } = this.#attempt;
+    if (model !== '') log.modelAnswered = model;
+    if (usage) record.reportUsage(usage, log);
   }
 
   /** Enters the phase that an event of the upstream leads to. */
@@ -185,7 +244,7 @@ class StreamAttempt implements Receiver {
     if (after === before) return;
     this.#enter(after);
     if (!hasContent(after) || hasContent(before)) return;
-    this.#attempt.record.attempt?.hadContent();
+    this.#attempt.log.hadContent();
     this.#end.onFirstContent(this.#head.headers);
   }
 
@@ -226,10 +285,9 @@ class StreamAttempt implements Receiver {
 
   /** What the ledger keeps of the stream itself. */
   #observe(): void {
-    const { attempt } = this.#attempt.record;
-    if (!attempt) return;
-    attempt.outputCharacters = this.#meter.characters;
-    attempt.observed(this.#stream.diagnostics);
+    const { log } = this.#attempt;
+    log.outputCharacters = this.#meter.characters;
+    log.observed(this.#stream.diagnostics);
   }
 
   #openGate(isEnd: boolean): void {
@@ -275,6 +333,7 @@ class StreamAttempt implements Receiver {
   }
 
   #close(pieces: Iterable<Uint8Array>): void {
+    if (this.#end.continuation && this.#handOver(pieces, this.#end.continuation)) return;
     this.#pass(pieces);
     if (this.#isSettled) return;
     if (!hasContent(this.#phase)) {
@@ -319,13 +378,18 @@ class StreamAttempt implements Receiver {
 
   #onSilence(): void {
     const overdue = findOverdue(this.#phase);
-    if (overdue === undefined) this.end();
-    else this.#breakOff(createTimeoutError(this.#name, overdue, findSilenceMs(this.#phase, this.#attempt.candidate.times)));
+    const ms = findSilenceMs(this.#phase, this.#attempt.candidate.times);
+    // Some servers send a stop reason, then neither their terminal marker nor the end of the body.
+    if (overdue === undefined || (this.#phase.is === 'streaming' && this.#stream.hasStopReason)) this.end();
+    else if (this.#phase.is === 'streaming' && !this.#isQuiet && ms > UNENDED_MS) {
+      this.#isQuiet = true;
+      this.#deadline.expect(ms - UNENDED_MS);
+    } else this.#breakOff(createTimeoutError(this.#name, overdue, ms));
   }
 
   readonly #onInterruption = (): void => {
     const { connection, candidate } = this.#attempt;
-    if (!connection.isGone) this.#breakOff(connection.stopError ?? STOPPED);
+    if (!connection.isGone) this.#breakOffForGood(connection.stopError ?? STOPPED);
     else if (candidate.drains && !connection.isStopped) this.#drain();
     else this.#leave();
   };
@@ -350,6 +414,12 @@ class StreamAttempt implements Receiver {
     } catch (cause) {
       this.#crash(cause);
     }
+  }
+
+  /** The same, and no upstream continues the response: the reason is not the upstream's. */
+  #breakOffForGood(error: CanonicalError): void {
+    this.#end.continuation?.close();
+    this.#breakOff(error);
   }
 
   #giveUp(error: CanonicalError): void {
@@ -491,6 +561,9 @@ const SILENCE: Readonly<Record<Phase['is'], Silence>> = {
   ending: { limit: 'linger' },
   settled: { limit: 'linger' },
 };
+
+/** How long an upstream may take to end its response after its stop reason. */
+const UNENDED_MS = 5000;
 
 /** How long an upstream may take to close the connection after the end of its response. */
 const LINGER_MS = 1000;

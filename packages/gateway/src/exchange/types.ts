@@ -12,7 +12,15 @@ import {
 } from '@sluice/core';
 import type { AdmissionGate } from '../admission/gate.ts';
 import type { Network } from '../config/network.ts';
-import type { Limits, ModelInAnswer, Passthrough, ProviderLimits, TagBudget } from '../config/options.ts';
+import type {
+  Limits,
+  ModelInAnswer,
+  OnMalformed,
+  Passthrough,
+  ProviderLimits,
+  RecoveryOptions,
+  TagBudget,
+} from '../config/options.ts';
 import type { TrustedProxies } from '../http/client-address.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Gatekeeper } from '../keys/gatekeeper.ts';
@@ -41,7 +49,7 @@ import type { IdempotentResponses } from './idempotent-responses.ts';
 import type { MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
-import type { ExchangeRecord, RecordKeeping } from './record.ts';
+import type { AttemptRecord, ExchangeRecord, RecordKeeping } from './record.ts';
 
 /** What every exchange needs. */
 export interface Services {
@@ -106,6 +114,8 @@ export interface Directory {
   readonly prices: PriceTable;
   /** Budgets of tags. */
   readonly budgets: readonly TagBudget[];
+  /** What happens when an upstream fails or is slow. */
+  readonly recovery: RecoveryOptions;
   /** Hosts that are redacted for clients. */
   readonly privateHosts: readonly string[];
 }
@@ -140,6 +150,8 @@ export interface Candidate extends ProviderEndpoint, Routable {
   isConfigured: boolean;
   /** Read a response to its end after the client has disconnected, to learn its usage. */
   drains: boolean;
+  /** What happens to an event of its streams whose data is not JSON. */
+  onMalformed: OnMalformed;
   /** Responds inside this process; absent for providers on the network. */
   transport?: Transport;
 }
@@ -148,11 +160,15 @@ export interface Candidate extends ProviderEndpoint, Routable {
 export interface Attempt {
   exchange: Exchange;
   candidate: Candidate;
+  /** By `services.now`. */
+  startedAt: number;
   transport: Transport;
   limits: Limits;
   connection: ClientConnection;
   /** The record of the exchange in the ledger. */
   record: ExchangeRecord;
+  /** That of this attempt; another one when the request is sent again. */
+  log: AttemptRecord;
   /** The request is sent again on a new connection. */
   onAgain: () => void;
   /** The upstream sent neither a response nor an error of its protocol; `head` is its beginning, for the log. */
@@ -170,6 +186,10 @@ export type Outcome =
    * protocol.
    */
   | { is: 'failed'; error: CanonicalError; reply?: Reply }
+  /** The client has received a part of the response; another upstream may continue it. */
+  | { is: 'broken'; error: CanonicalError }
+  /** Another upstream, asked at the same time, responded first. */
+  | { is: 'lost' }
   /** The client disconnected. */
   | { is: 'gone' };
 
@@ -191,6 +211,7 @@ export type Ending =
   | 'refused'
   | 'client_aborted'
   | 'client_stalled'
+  | 'hedge_lost'
   | 'stopped'
   | 'timeout'
   | 'upstream_truncated'

@@ -6,7 +6,7 @@ import { type Attempt, createConnectionError, formatProvider, type Outcome } fro
 
 /** Requests a whole response from one upstream. */
 export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
-  const { transport, limits, candidate, connection, record, onAgain } = attempt;
+  const { transport, limits, candidate, connection, onAgain } = attempt;
   const { headersMs, firstEventMs, betweenEventsMs, totalMs } = candidate.times;
   try {
     const reply = await collect(transport, call, {
@@ -18,8 +18,8 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
       pieceMs: betweenEventsMs,
       totalMs,
       onAgain,
-      onConnected: () => record.attempt?.connected(),
-      onStart: (status, headers) => record.attempt?.responded(status, headers),
+      onConnected: () => attempt.log.connected(),
+      onStart: (status, headers) => attempt.log.responded(status, headers),
     });
     // Also read when the client has disconnected, because its usage is counted.
     const outcome = readResponse(reply, attempt);

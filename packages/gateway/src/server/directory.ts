@@ -45,6 +45,7 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
       passRequest: choosePassRequest(codec, { id: configured.profileId, ...(profile && { profile }) }, model),
       repair: configured.repair,
       drains: configured.drains,
+      onMalformed: configured.onMalformed,
       isConfigured,
     };
   };
@@ -69,6 +70,7 @@ export function createDirectory(state: GatewayState, demo: Transport, book?: Key
     },
     ...listClientModels(state, createEndpoint),
     prices: createPriceTable(state),
+    recovery: state.recovery,
     budgets: state.budgets,
     proxies: state.trustedProxies,
     gatekeeper: new Gatekeeper(

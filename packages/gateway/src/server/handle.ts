@@ -5,7 +5,7 @@ import { CodecError, type HeaderBag, type InterfaceType, type Note } from '@slui
 import { encodeError, type Route, readRequestTarget } from '@sluice/core/engine';
 import { LimitRefusal } from '../admission/refusals.ts';
 import type { ClientConnection } from '../exchange/client-connection.ts';
-import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
+import { Conversation, findRule, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
 import { respondOnce } from '../exchange/idempotency.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
@@ -203,15 +203,18 @@ async function readModelRequest(
     facts.session_id = findSession(headers, body) ?? null;
     record.open(facts);
   }
-  const gated = admitModelRequest(incoming, record, { model: target.model, body, bytes: bytes.length }, services);
+  const { client } = route;
+  const rule = kind === 'chat' ? findRule({ client, wire, target, caller, directory }) : undefined;
+  // What the request may cost depends on the model that it is sent to.
+  const model = rule?.use ?? target.model;
+  const gated = admitModelRequest(incoming, record, { model, body, bytes: bytes.length }, services);
   const admission = gated instanceof Promise ? await gated : gated;
   record.admission = admission;
   const { observers } = services;
   if (observers) incoming.observer = beginCapture(incoming, record, { ...target, body: text }, observers);
   const { observer } = incoming;
-  const { client } = route;
   const receivedAt = services.now();
-  return { kind, id, client, wire, target, connection, record, admission, observer, directory, caller, receivedAt };
+  return { kind, id, client, wire, target, rule, connection, record, admission, observer, directory, caller, receivedAt };
 }
 
 /** Finds what a model name stands for, as `provider/model`. */

@@ -71,6 +71,8 @@ export class Deadline {
   readonly #judge = (): void => {
     const now = this.#clock.now();
     if (this.#isOver) return;
+    // A callback may allow another silence, which needs a new timer.
+    this.#firesAt = Number.POSITIVE_INFINITY;
     if (now >= this.#endsAt) this.#options.onTotal();
     else if (now >= this.#dueAt) this.#options.onSilence();
     else this.#waitOn();

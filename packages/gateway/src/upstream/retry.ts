@@ -1,6 +1,7 @@
 /** When a failed request is sent again: verdicts, pauses, the retry budget, and optional fields that targets reject. */
 
-import type { CanonicalError, ErrorCode, ProviderProfile } from '@sluice/core';
+import type { CanonicalError, ErrorCode, Provider, ProviderProfile } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
 import { BoundedCache } from '@sluice/core/internal';
 
 /** What to do after an attempt that failed before anything was sent to the client. */
@@ -175,6 +176,10 @@ const DEMAND = /missing|required|must (?:be|have|contain|include)/i;
 /** Characters of an upstream error that are searched. */
 const READ_CHARS = 4096;
 
+/** Whether a target may have rejected a request because it ends with an assistant message. */
+export const isPrefillRefusal = ({ code, upstream }: CanonicalError): boolean =>
+  (upstream?.status === 400 || upstream?.status === 422) && code !== 'CONTEXT_LENGTH' && code !== 'CONTENT_POLICY';
+
 /** The profile without these fields. */
 export const removeFields = (profile: ProviderProfile, fields: readonly RefusedField[]): ProviderProfile =>
   Object.freeze(Object.assign({ ...profile }, ...fields.map((field) => PROFILES_WITHOUT[field])));
@@ -191,11 +196,24 @@ const PROFILES_WITHOUT = {
  */
 export class LearnedRefusals {
   readonly #learned = new BoundedCache<Learned>(TARGET_LIMITS);
+  /** Targets that reject a trailing assistant message, with their configured profiles. */
+  readonly #prefills = new BoundedCache<ProviderProfile>(TARGET_LIMITS);
 
   /** The profile of a target without the fields that it has rejected. */
   findProfile({ key, profile }: Target): ProviderProfile {
     const learned = this.#learned.get(key);
     return learned?.base === profile ? learned.profile : profile;
+  }
+
+  /** Whether a target continues a trailing assistant message, as far as is known. */
+  acceptsPrefill({ key, profile, provider }: PrefillTarget): boolean {
+    const known = provider.profile?.prefill ?? CODECS[provider.protocol].acceptsPrefill(profile);
+    return known && this.#prefills.get(key) !== profile;
+  }
+
+  /** Remembers that a target rejects a trailing assistant message. */
+  learnPrefill({ key, profile }: Target): void {
+    this.#prefills.set(key, profile);
   }
 
   /** Remembers that a target rejects these fields. */
@@ -214,6 +232,10 @@ interface Learned {
 interface Target {
   key: string;
   profile: ProviderProfile;
+}
+
+interface PrefillTarget extends Target {
+  provider: Provider;
 }
 
 /** Targets contain model names, of which clients can invent any number. */

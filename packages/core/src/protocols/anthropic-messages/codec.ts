@@ -22,6 +22,7 @@ export const anthropicMessagesCodec: Codec = {
   grammar: () => new MessagesGrammar(),
   profileFor,
   hasFacts: hasRecordedProfile,
+  acceptsPrefill: ({ prefill }) => prefill,
   toolRules,
   ignorableFields: IGNORABLE_FIELDS,
   traits: { continuesPrefill: true, enforcesSchemas: true },

@@ -22,6 +22,7 @@ export const geminiCodec: Codec = {
   grammar: () => new GeminiGrammar(true),
   profileFor,
   hasFacts: hasRecordedProfile,
+  acceptsPrefill: () => true,
   toolRules,
   mirroredFields: MIRRORED_FIELDS,
   ignorableFields: IGNORABLE_FIELDS,

@@ -23,6 +23,8 @@ export const openaiChatCodec: Codec = {
   profileFor,
   hasFacts: hasRecordedProfile,
   adjustPassed: adjustForwarded,
+  // OpenAI itself starts a new message; most compatible servers continue it.
+  acceptsPrefill: ({ prefix, official }) => prefix === true || !official,
   toolRules,
   mirroredFields: MIRRORED_FIELDS,
   ignorableFields: IGNORABLE_FIELDS,

@@ -21,6 +21,7 @@ export const openaiResponsesCodec: Codec = {
   grammar: () => new ResponsesGrammar(),
   profileFor,
   hasFacts: hasRecordedProfile,
+  acceptsPrefill: () => false,
   toolRules,
   mirroredFields: MIRRORED_FIELDS,
   ignorableFields: IGNORABLE_FIELDS,
