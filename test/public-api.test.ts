@@ -53,7 +53,17 @@ const API: Record<string, string[]> = {
   ],
   './internal': [
     ...['BoundedCache', 'GRAMMARS', 'GrammarError', 'JsonScanner', 'MAX_JSON_DEPTH', 'StreamRuleError', 'StreamValidator'],
-    ...['addTitle', 'computeScore', 'endOfString', 'findBreakage', 'findJsonStrings', 'isClientCall', 'isDeeperThan'],
+    ...[
+      'addTitle',
+      'computeScore',
+      'encodeResponse',
+      'encodeResponseStream',
+      'endOfString',
+      'findBreakage',
+      'findJsonStrings',
+      'isClientCall',
+      'isDeeperThan',
+    ],
     ...['learnProfile', 'ownError', 'parseDeployment', 'recomputeStop', 'withFields'],
   ],
 };

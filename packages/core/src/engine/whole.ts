@@ -74,15 +74,27 @@ export interface ConvertedStream {
  * ```
  */
 export function convertResponseToStream(body: unknown, options: ResponseOptions & { framing?: Framing }): ConvertedStream {
-  const { to, framing = 'sse' } = options;
   const notes = new NoteList();
   const response = decodeResponse(body, options, notes);
+  return { body: writeStream(response, options, notes), notes: notes.list, response };
+}
+
+/** Encodes a canonical response as the body of a stream, for a client that repeats a request. */
+export const encodeResponseStream = (response: CanonicalResponse, options: ResponseOptions & { framing?: Framing }): Uint8Array =>
+  writeStream(response, options, new NoteList());
+
+/** Encodes a canonical response as a whole body, for a client that repeats a request. */
+export const encodeResponse = (response: CanonicalResponse, options: ResponseOptions): unknown =>
+  options.to.response.encode(response, createResponseContext(options, new NoteList(), { seed: () => response.id }));
+
+function writeStream(response: CanonicalResponse, options: ResponseOptions & { framing?: Framing }, notes: NoteList): Uint8Array {
+  const { to, framing = 'sse' } = options;
   const encoder = to.streamEncoder(createResponseContext(options, notes, { seed: () => response.id, stream: true }));
   const framer = createFramer(to, framing);
   let text = '';
   for (const event of replay(response)) for (const frame of encoder.push(event)) text += framer.frame(frame);
   for (const frame of encoder.end()) text += framer.frame(frame);
-  return { body: new TextEncoder().encode(text + framer.end()), notes: notes.list, response };
+  return new TextEncoder().encode(text + framer.end());
 }
 
 /**

@@ -45,6 +45,8 @@ export interface Options {
   readonly idempotency: IdempotencyOptions | undefined;
   /** What happens when an upstream fails or is slow. */
   readonly recovery: RecoveryOptions;
+  /** Which responses are sent again for equal requests; undefined when none are. */
+  readonly cache?: CacheOptions | undefined;
   readonly limits: Limits;
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
@@ -187,6 +189,19 @@ export interface TagBudget {
   readonly tag: string;
   readonly limit: Budget;
 }
+
+/** Whose responses are sent again for equal requests, and for how long. */
+export interface CacheOptions {
+  /** Names with at most one `*`: models as clients name them, or `provider/model`. */
+  readonly models: readonly string[];
+  readonly ttlMs: number;
+  /** Bytes of all responses. */
+  readonly maxBytes: number;
+  readonly scope: (typeof CACHE_SCOPES)[number];
+}
+
+/** `key`: a caller gets only responses to its own requests. `shared`: all callers share them. */
+export const CACHE_SCOPES = ['key', 'shared'] as const;
 
 /** How long responses are kept for requests that clients repeat. */
 export interface IdempotencyOptions {

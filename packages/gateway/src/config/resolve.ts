@@ -13,6 +13,7 @@ import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { createGoal, type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
 import type {
+  CacheOptions,
   CaptureOptions,
   Durability,
   IdempotencyOptions,
@@ -73,6 +74,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     retentionDays: options.retention,
     capture: options.capture,
     idempotency: options.idempotency,
+    cache: options.cache,
     providers,
     models: [...table.names.keys()],
     rules,
@@ -142,6 +144,8 @@ export interface GatewayState {
   readonly capture: CaptureOptions;
   /** How responses are shared between requests with the same `Idempotency-Key`; undefined when they are not. */
   readonly idempotency: IdempotencyOptions | undefined;
+  /** Which responses are sent again for equal requests; undefined when none are. */
+  readonly cache: CacheOptions | undefined;
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   /** Model names of the file, for lists of models. */
   readonly models: readonly string[];

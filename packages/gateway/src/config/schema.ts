@@ -9,6 +9,8 @@ import { isDate, KEY_SETTINGS, KeySettingError, type KeySettings, NO_TERMS, read
 import { findUrlFault } from '../providers/base-url.ts';
 import { findProxyFault } from './network.ts';
 import {
+  CACHE_SCOPES,
+  type CacheOptions,
   type CaptureOptions,
   DURABILITIES,
   type IdempotencyOptions,
@@ -799,6 +801,24 @@ const recovery: z.ZodType<RecoveryOptions, unknown> = z
   .prefault({})
   .describe('What happens when an upstream fails or is slow.');
 
+const cache: z.ZodType<CacheOptions, unknown> = z
+  .strictObject({
+    models: namePatterns
+      .unwrap()
+      .prefault(['*'])
+      .describe('Models whose responses are cached: names of clients or provider/model, with at most one *.'),
+    ttl: duration.prefault('1h').describe('How long a response is sent again.'),
+    max_bytes: size
+      .prefault('64MiB')
+      .describe('Size of all responses in memory; one of them may take an eighth. The least recently used are dropped first.'),
+    scope: z
+      .enum(CACHE_SCOPES)
+      .prefault('key')
+      .describe('key: a client key gets only responses to its own requests. shared: all clients share them.'),
+  })
+  .transform(({ models: names, ttl, max_bytes, scope }) => ({ models: names, ttlMs: ttl, maxBytes: max_bytes, scope }))
+  .describe('Sends the response to an equal chat request again, from memory. Off without this section.');
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -831,6 +851,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   capture,
   idempotency,
   recovery,
+  cache: cache.exactOptional(),
   limits,
   log,
   reset,

@@ -289,6 +289,7 @@ const FIXED_SECTIONS = [
   'durability',
   'retentionDays',
   'idempotency',
+  'cache',
   'metricsListen',
   'pepperFile',
   'timeZone',

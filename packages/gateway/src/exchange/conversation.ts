@@ -30,6 +30,7 @@ import type { AttemptObserver, ExchangeObserver } from './observer.ts';
 import { redactBytes } from './read-reply.ts';
 import { type AttemptRecord, type ExchangeEnd, type ExchangeRecord, findSession } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
+import type { CacheHit, Caching } from './response-cache.ts';
 import { AttemptLoop } from './rounds.ts';
 import { attemptStream, type StreamRun } from './stream.ts';
 import {
@@ -74,6 +75,8 @@ export class Conversation {
   #overhead: { candidate: Candidate; seconds: number } | undefined;
   /** Response headers of the upstream whose stream is sent to the client. */
   #upstreamHeaders: Record<string, string> = {};
+  /** What the cache does for this request; undefined when nothing. */
+  #caching: Caching | undefined;
   /** When the first content arrived. */
   #firstAt: number | undefined;
   /** When the request was first sent to an upstream. */
@@ -142,6 +145,8 @@ export class Conversation {
     // A local response says nothing about the health of the upstream, so it does not count as an attempt.
     const local = first && this.#endpoint.respondLocally(first);
     if (local) return local;
+    if (first && this.#endpoint.kind === 'chat') this.#caching = this.#services.cache?.begin(this.#request, candidates);
+    if (this.#caching?.hit) return this.#sendCached(this.#caching.hit);
     const outcome = this.#loop.run(candidates, createUnavailableError(model, candidates, directory));
     // While the upstream works on its response.
     this.#findCacheBreak();
@@ -170,6 +175,16 @@ export class Conversation {
     const session = this.#endpoint.kind === 'chat' ? findSession(wire.headers, wire.body) : undefined;
     if (session !== undefined)
       this.#cacheBreak = this.#services.router.cacheBreaks.compare(session, this.#target.model, wire.body);
+  }
+
+  /** Sends a response from the cache. */
+  async #sendCached(hit: CacheHit): Promise<Outcome> {
+    if (!this.#clientStream) return { is: 'answered', reply: { status: 200, headers: {}, body: hit.encode() } };
+    const bytes = hit.encodeStream();
+    await this.#settle(this.#buildResult(200));
+    this.#clientStream.write(bytes);
+    this.#clientStream.end();
+    return { is: 'answered' };
   }
 
   #tryCandidate(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
@@ -237,6 +252,7 @@ export class Conversation {
       options.passthrough = false;
       options.prefill = prefill;
     }
+    if (this.#caching?.saves) options.tap = true;
     const observer = this.#request.observer?.attempt(candidate.provider, options);
     const exchange = createExchange(client, CODECS[candidate.provider.protocol], observer?.options ?? options);
     return { exchange, call: prepareCall(exchange, wire, candidate, repeat), observer };
@@ -421,6 +437,9 @@ export class Conversation {
       case 'broken':
         return this.#refuse(outcome.error);
       case 'answered':
+        // A continued response is only in part that of the last exchange.
+        if (!outcome.error && !this.#continuation?.notes.length)
+          this.#caching?.save(this.#exchange, this.#candidate, this.#request.record.attempt?.rules);
         return outcome.reply ? this.#send(outcome.reply) : this.#finishStream(outcome.error);
       default:
         return outcome satisfies never;
@@ -431,11 +450,12 @@ export class Conversation {
   #settle({ status, ending, error, notes, rule, affinity, cacheBreak }: Result): Promise<void> | undefined {
     const { record, receivedAt } = this.#request;
     const queueMs = this.#firstCallAt === undefined ? undefined : this.#firstCallAt - receivedAt;
+    const { hit } = this.#caching ?? {};
     const end: ExchangeEnd = {
       status,
       ending,
       error,
-      notes,
+      notes: hit ? [hit.note] : notes,
       route_rule: rule ?? null,
       affinity: affinity ?? null,
       cache_break: cacheBreak ?? null,
@@ -525,13 +545,14 @@ export class Conversation {
   #buildResult(status: number, error?: CanonicalError): Result {
     const usage = this.#exchange?.usage;
     const cost = usage && this.#findCost(usage, this.#candidate);
-    const { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits } = this.#progress();
+    const { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits, cache } = this.#progress();
     const cacheBreak = this.#cacheBreak;
+    const reused: Reuse | undefined = cache === 'hit' ? 'cached' : undefined;
     const ending = findEnding(error);
     const series = this.#finishSeries();
     // Field by field: a spread takes 9 us of every request.
-    const progress = { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits };
-    return Object.assign(progress, { status, ending, error, usage, cost, series, cacheBreak });
+    const progress = { id, attempts, notes, tried, requested, provider, upstream, model, rule, affinity, limits, cache };
+    return Object.assign(progress, { status, ending, error, usage, cost, series, cacheBreak, reused });
   }
 
   #findCost(usage: CanonicalUsage, candidate: Candidate | undefined): Cost | null {
@@ -560,6 +581,7 @@ export class Conversation {
       limits: this.#request.admission?.headers,
       rule: this.#request.rule?.name,
       affinity: this.#candidate && findAffinity(this.#plan, this.#candidate),
+      cache: this.#caching?.status,
     };
   }
 }
@@ -588,8 +610,11 @@ export interface ModelRequest {
   receivedAt: number;
 }
 
-/** Why a request needed no upstream: it shares the response of a running request, or repeats that of a finished one. */
-type Reuse = 'joined' | 'replayed';
+/**
+ * Why a request needed no upstream: it shares the response of a running request, or repeats that of a finished one with
+ * the same `Idempotency-Key`, or of an equal one.
+ */
+type Reuse = 'joined' | 'replayed' | 'cached';
 
 /** What became of a request, for the log and the metrics. */
 export interface Result extends Progress {

@@ -5,6 +5,7 @@ import type { CanonicalError, CanonicalUsage, Framing, Note, ProtocolId } from '
 import { type Cost, formatDollars } from '../prices/cost.ts';
 import type { AffinityState } from '../routing/router.ts';
 import type { ExchangeObserver } from './observer.ts';
+import type { CacheStatus } from './response-cache.ts';
 import type { Reply, Services } from './types.ts';
 
 /** Sends a whole response. */
@@ -47,6 +48,8 @@ export interface Progress {
   tried?: readonly string[] | undefined;
   /** The rates of the client's key, which replace those of the upstream; undefined without limits. */
   limits?: Readonly<Record<string, string>> | undefined;
+  /** Whether the response is from the cache; undefined when the request is none that is cached. */
+  cache?: CacheStatus | undefined;
 }
 
 /** Chooses the redaction for an error: an upstream error may name hosts, while own messages quote the request only. */
@@ -92,7 +95,7 @@ const writeText = (body: unknown): string => (typeof body === 'string' ? body : 
 
 /** Response headers, with what an operator wants to know without reading the log. */
 export function buildExchangeHeaders(progress: Progress, others: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const { id, attempts, notes, provider, model, requested, rule, affinity, cost, tried = [], limits } = progress;
+  const { id, attempts, notes, provider, model, requested, rule, affinity, cost, tried = [], limits, cache } = progress;
   const headers: Record<string, string> = {};
   for (const name of Object.keys(others)) headers[name] = others[name] ?? '';
   if (limits) Object.assign(headers, limits);
@@ -105,6 +108,7 @@ export function buildExchangeHeaders(progress: Progress, others: Readonly<Record
   headers['x-sluice-attempts'] = String(attempts);
   if (cost) headers['x-sluice-cost-usd'] = formatDollars(cost.micros);
   if (tried.length > 0) headers['x-sluice-tried'] = tried.map(formatHeader).join('; ').slice(0, 1024);
+  if (cache !== undefined) headers['x-sluice-cache'] = cache;
   headers['x-sluice-notes'] = String(notes.length);
   if (notes.length > 0) headers['x-sluice-notes-worst'] = findWorst(notes).toLowerCase();
   return headers;

@@ -50,6 +50,7 @@ import type { MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
 import type { AttemptRecord, ExchangeRecord, RecordKeeping } from './record.ts';
+import type { ResponseCache } from './response-cache.ts';
 
 /** What every exchange needs. */
 export interface Services {
@@ -77,6 +78,8 @@ export interface Services {
   readonly keeping: RecordKeeping | undefined;
   /** Responses of requests with an `Idempotency-Key`; undefined when they are not shared. */
   readonly idempotency: IdempotentResponses | undefined;
+  /** Responses that are sent again for equal requests; undefined when none are. */
+  readonly cache: ResponseCache | undefined;
   /** Captures exchanges; undefined when none is captured. */
   readonly observers: ExchangeObservers | undefined;
   /** Removes secrets and private hosts from text for clients. */

@@ -8,6 +8,7 @@ export class Metrics {
   readonly #registry: Registry = new Registry();
   readonly shed: Counter;
   readonly droppedConnections: Counter;
+  readonly reused: Counter<'source'>;
   readonly lateRecords: Counter;
   readonly failedCaptures: Counter;
   readonly #families: Families;
@@ -54,6 +55,12 @@ export class Metrics {
     this.droppedConnections = new Counter({
       name: 'sluice_dropped_connections_total',
       help: 'Client connections closed immediately because there are too many or no file descriptors are left.',
+      registers,
+    });
+    this.reused = new Counter({
+      name: 'sluice_reused_responses_total',
+      help: 'Requests that needed no upstream, by where their response is from.',
+      labelNames: ['source'],
       registers,
     });
     this.lateRecords = new Counter({

@@ -310,6 +310,7 @@ function countResult({ route }: Incoming, result: Result, seconds: number, metri
   const series = result.series ?? metrics.of({ provider, model, client_protocol: route.client.id, upstream_protocol: upstream });
   series.answered(status, seconds);
   for (const { code } of notes) series.noted(code);
+  if (result.reused) metrics.reused.inc({ source: result.reused });
   if (usage) {
     series.tokens('input', usage.input_tokens);
     series.tokens('output', usage.output_tokens);

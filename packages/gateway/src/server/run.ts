@@ -10,13 +10,14 @@ import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import { readFileVariables } from '../config/files.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
-import type { Durability, IdempotencyOptions, Limits, LogLevel } from '../config/options.ts';
+import type { CacheOptions, Durability, IdempotencyOptions, Limits, LogLevel } from '../config/options.ts';
 import { findExposure, type GatewayState, type ResolveOptions, resolveConfig, type StoredKeys } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, readConfig, type WatchOptions } from '../config/watch.ts';
 import { IdempotentResponses } from '../exchange/idempotent-responses.ts';
 import { MemoryGuard, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
+import { ResponseCache } from '../exchange/response-cache.ts';
 import { REVOKED, type Services } from '../exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../http/clock.ts';
 import { CertificateWatch, readTlsPair, TlsError, type TlsFiles, type TlsPair } from '../http/tls.ts';
@@ -103,7 +104,7 @@ export async function run({
   directory = createDirectory(state, demo, keys);
   auditReload = () => auditConfig(store, file, log);
   warnOfSharedNames();
-  const { durability, idempotency, timeZone } = first;
+  const { durability, idempotency, cache, timeZone } = first;
   const feed = new ChangeFeed({
     boot: store.boot,
     clock: REAL_CLOCK,
@@ -120,6 +121,7 @@ export async function run({
     secrets,
     timeZone,
     idempotency,
+    cache,
   });
   await services.gate.prepare(first.budgets);
   captures = await openCaptures(first, { store, secrets, services });
@@ -302,7 +304,7 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
   const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK, secrets } = options;
-  const { timeZone = 'UTC', idempotency, wallClock = Date.now } = options;
+  const { timeZone = 'UTC', idempotency, cache, wallClock = Date.now } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
@@ -345,6 +347,7 @@ export function createServices(options: ServiceOptions): Services {
         redact: secrets && ((text) => secrets.redactKnown(text)),
       }),
     idempotency: idempotency && new IdempotentResponses(idempotency, clock),
+    cache: cache && new ResponseCache(cache, clock),
     observers: undefined,
     modelLists: new ModelLists({
       dialer,
@@ -371,4 +374,6 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   wallClock?: () => number;
   /** How responses are shared between requests with the same `Idempotency-Key`; without it, they are not. */
   idempotency?: IdempotencyOptions | undefined;
+  /** Which responses are sent again for equal requests; without it, none are. */
+  cache?: CacheOptions | undefined;
 }

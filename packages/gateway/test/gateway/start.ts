@@ -86,6 +86,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     ...(store && { store }),
     ...(wallClock && { wallClock }),
     idempotency: state.idempotency,
+    cache: state.cache,
   });
   const services = change(hasBreakers ? made : { ...made, breakers: new NoBreakers(() => 0) });
   const { scheme = process.env['SLUICE_TEST_SCHEME'] ?? 'http' } = options;
