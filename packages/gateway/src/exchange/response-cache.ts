@@ -37,6 +37,8 @@ interface Entry {
   readonly text: string;
   readonly provider: Provider;
   readonly requestId: string;
+  /** When the response was sent, for protocols that name it: Unix seconds. */
+  readonly seconds: number;
   readonly savedAt: number;
 }
 
@@ -83,7 +85,8 @@ export class ResponseCache {
       save: (exchange, candidate, rules = []) => {
         const response = rules.length === 0 ? exchange?.canonicalResponse : undefined;
         if (entry || !response || !candidate || !isComplete(response)) return;
-        this.#add(digest, { text: JSON.stringify(response), provider: describe(candidate), requestId: request.id });
+        const seconds = Math.floor(Date.now() / 1000);
+        this.#add(digest, { text: JSON.stringify(response), provider: describe(candidate), requestId: request.id, seconds });
       },
     };
   }
@@ -178,9 +181,14 @@ const COMPLETE: ReadonlySet<unknown> = new Set(['end_turn', 'stop_sequence', 'to
 /** The provider as the encoder of a response needs it, without its key. */
 const describe = ({ provider: { id, protocol, base_url } }: Candidate): Provider => ({ id, protocol, base_url });
 
-function createHit({ text, provider, requestId }: Entry, { client, wire }: ModelRequest, request: CanonicalRequest): CacheHit {
+function createHit(
+  { text, provider, requestId, seconds }: Entry,
+  { client, wire }: ModelRequest,
+  request: CanonicalRequest,
+): CacheHit {
   const response: CanonicalResponse = JSON.parse(text);
-  const options: ResponseOptions = { from: CODECS[provider.protocol], to: client, provider, request, isRenamed: false };
+  const now = (): number => seconds;
+  const options: ResponseOptions = { from: CODECS[provider.protocol], to: client, provider, request, now, isRenamed: false };
   const message = `repeats the response of request ${requestId}; not sent upstream`;
   return {
     encode: () => encodeResponse(response, options),

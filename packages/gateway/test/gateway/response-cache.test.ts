@@ -197,6 +197,18 @@ test('a hit is recorded without usage, with a note', async () => {
   }
 });
 
+test.each(['openai-chat', 'openai-responses'] as const)('a hit for %s has the time of the first response', async (client) => {
+  const text = newText();
+  // Messages of Anthropic have no time.
+  faultd.play(answer('anthropic-messages', false));
+  const since = Math.floor(Date.now() / 1000);
+  await send({ client: 'anthropic-messages', upstream: 'anthropic-messages', text });
+  const hit = JSON.parse((await send({ client, upstream: 'anthropic-messages', text })).body.toString());
+  const created = hit.created ?? hit.created_at;
+  expect(created).toBeGreaterThanOrEqual(since);
+  expect(created).toBeLessThanOrEqual(Math.floor(Date.now() / 1000));
+});
+
 describe('tool calls', () => {
   const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }];
   const called: CanonicalResponse = {
