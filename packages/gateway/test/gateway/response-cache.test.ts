@@ -209,6 +209,53 @@ test.each(['openai-chat', 'openai-responses'] as const)('a hit for %s has the ti
   expect(created).toBeLessThanOrEqual(Math.floor(Date.now() / 1000));
 });
 
+describe('a hit is what the client would have received from the upstream', () => {
+  const rich: CanonicalResponse = {
+    ...ANSWER,
+    content: [
+      { type: 'thinking', thinking: 'Hm.' },
+      { type: 'text', text: 'One.' },
+      { type: 'tool_use', id: 'call_1', name: 'look', input: { a: 1 } },
+    ],
+    stop_reason: 'tool_use',
+  };
+  const tool = { name: 'look', description: 'Look.' };
+  const schema = { type: 'object', properties: { a: { type: 'integer' } } };
+  const TOOLS = {
+    'openai-chat': [{ type: 'function', function: { ...tool, parameters: schema } }],
+    'anthropic-messages': [{ ...tool, input_schema: schema }],
+    'openai-responses': [{ type: 'function', ...tool, parameters: schema }],
+    gemini: [{ functionDeclarations: [{ ...tool, parameters: schema }] }],
+  } satisfies Record<ProtocolId, object[]>;
+  const TIMES = /^(created|created_at|completed_at|createTime)$/;
+  /** Calls of a Chat stream keep their index, which whole responses do not have and clients ignore. */
+  const readBody = ({ body }: Reply): unknown =>
+    JSON.parse(body.toString(), (name, value) => {
+      if (name === 'tool_calls') for (const call of value) delete call.index;
+      return TIMES.test(name) ? 0 : value;
+    });
+
+  test.each(PROTOCOLS.flatMap((upstream) => PROTOCOLS.map((client) => ({ upstream, client }))))(
+    '$client from $upstream, with thinking and a tool call',
+    async ({ upstream, client }) => {
+      const text = newText();
+      const first = PROTOCOLS.find((protocol) => protocol !== client) ?? client;
+      faultd.play(answer(upstream, false, rich), answer(upstream, true, rich));
+      const live = await send({
+        client,
+        upstream,
+        text,
+        headers: { 'cache-control': 'no-store' },
+        body: { tools: TOOLS[client] },
+      });
+      await send({ client: first, upstream, text, stream: true, body: { tools: TOOLS[first] } });
+      const hit = await send({ client, upstream, text, body: { tools: TOOLS[client] } });
+      expect([status(live), status(hit)]).toEqual(['bypass', 'hit']);
+      expect(readBody(hit)).toEqual(readBody(live));
+    },
+  );
+});
+
 describe('tool calls', () => {
   const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }];
   const called: CanonicalResponse = {
