@@ -14,10 +14,10 @@ const { values: options } = parseArgs({
 const folder = mkdtempSync(join(tmpdir(), 'sluice-gateway-kills-'));
 try {
   const found = await proveGatewayKills(folder, Number(options.kills), Number(options.streams));
-  const { kills, requests, contents, ends, rows, crashed, violations } = found;
+  const { kills, requests, contents, ends, rows, crashed, late, violations } = found;
   for (const violation of violations.slice(0, 20)) console.log(violation);
   console.log(
-    `${kills} kills, ${requests} requests, ${contents} with content, ${ends} with their end, ${rows} rows, ${crashed} crashed, ${violations.length} violations`,
+    `${kills} kills, ${requests} requests, ${contents} with content, ${ends} with their end, ${rows} rows, ${crashed} crashed, ${late} kills of a gateway that had said that its store is slow, ${violations.length} violations`,
   );
   process.exitCode = violations.length === 0 ? 0 : 1;
 } finally {
