@@ -53,6 +53,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   log: ['@photostructure/sqlite'],
   keys: ['@photostructure/sqlite'],
   audit: ['@photostructure/sqlite'],
+  route: ['@photostructure/sqlite', '@sluice/lab/demo', '@sluice/lab/mutate', '@sluice/lab/replay', 'yaml', 'zod'],
   backup: ['@photostructure/sqlite'],
   restore: ['@photostructure/sqlite'],
   prove: ['@sluice/lab/prove'],

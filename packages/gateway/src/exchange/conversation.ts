@@ -567,6 +567,7 @@ export class Conversation {
   }
 
   #progress(): Progress {
+    const { redactName } = this.#services;
     const { provider, model } = this.#candidate ?? {};
     return {
       id: this.#request.id,
@@ -574,7 +575,7 @@ export class Conversation {
       // Side endpoints do not report notes.
       notes: this.#listNotes(),
       tried: this.#loop.tried,
-      requested: this.#target.model,
+      requested: redactName(this.#target.model),
       provider: provider?.id,
       upstream: provider?.protocol,
       model,

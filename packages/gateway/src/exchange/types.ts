@@ -84,6 +84,8 @@ export interface Services {
   readonly observers: ExchangeObservers | undefined;
   /** Removes secrets and private hosts from text for clients. */
   readonly redact: (text: string) => string;
+  /** The same for names of models, which clients repeat. */
+  readonly redactName: (name: string) => string;
   /** The same for upstream text: also removes private addresses and internal host names. */
   readonly redactUpstream: (text: string) => string;
 }

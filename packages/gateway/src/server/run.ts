@@ -31,6 +31,7 @@ import type { Store } from '../store/index.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
+import { memo } from '../upstream/memo.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { MetricsListener } from './metrics-page.ts';
@@ -301,6 +302,9 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
   };
 }
 
+/** Names of models that are remembered with their redaction. Clients can invent any number of names. */
+const NAME_LIMITS = { entries: 1000, bytes: 256 * 1024 };
+
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
   const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK, secrets } = options;
@@ -317,6 +321,7 @@ export function createServices(options: ServiceOptions): Services {
     directory,
     log,
     redact: redactHosts,
+    redactName: memo(NAME_LIMITS, redactHosts),
     redactUpstream: createAddressRedact(redactHosts),
     clock,
     now,
