@@ -71,6 +71,15 @@ async function startUpstream() {
   return server;
 }
 
+/** Open attempts whose usage is recorded. */
+async function countReported(url: string): Promise<number> {
+  const read = async (path: string) => (await fetch(`${url}/admin/v1/exchanges${path}`)).json();
+  const { exchanges } = (await read('')) as { exchanges: { id: string }[] };
+  const details = await Promise.all(exchanges.map(({ id }) => read(`/${id}`)));
+  const attempts = (details as { attempts: Record<string, unknown>[] }[]).flatMap((detail) => detail.attempts);
+  return attempts.filter(({ state, cost_micros: cost }) => state === 'open' && cost === 1000).length;
+}
+
 test('a crash between reserve and settle releases the reservation and keeps what was reported', async () => {
   const upstream = await startUpstream();
   const folder = createFolder();
@@ -112,6 +121,8 @@ providers:
   expect(held['spent_micros']).toBe(1500);
   expect(held['reserved_micros']).toBeGreaterThan(40_000);
   expect((await ask(first.url, true)).status).toBe(429);
+  // What a stream reports before its content is written beside it, so a crash could come first.
+  await expect.poll(() => countReported(first.url), { timeout: 10_000 }).toBe(2);
   first.child.kill('SIGKILL');
   await once(first.child, 'close');
 
