@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readDuration, readSize } from '../../src/config/schema.ts';
+import { readDuration, readSize } from '../../src/config/schema-values.ts';
 import { expandReferences, isReference, readEnv } from '../../src/config/secrets.ts';
 
 test.each([
