@@ -5,6 +5,7 @@ import type { SecretRegistry } from '../config/secrets.ts';
 import type { ResponseLimits } from '../exchange/limits.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
 import type { Clock, Timer } from '../http/clock.ts';
+import { matchesAny } from '../providers/wildcard.ts';
 import { Allowance, BytePool } from './byte-log.ts';
 import { type Capture, type CaptureSummary, measure, summarize } from './capture.ts';
 import { cleanRecording } from './clean.ts';
@@ -137,7 +138,7 @@ export class Captures implements ExchangeObservers {
   /** Whether the options name the model or the key of a request. */
   #isChosen({ model, key }: ObservedRequest): boolean {
     const { models, keys } = this.#options;
-    return matchesAny(models, model) || matchesAny(keys, key);
+    return (model !== undefined && matchesAny(models, model)) || (key !== undefined && matchesAny(keys, key));
   }
 
   /** Whether an exchange is stored, by its request and its attempts. */
@@ -208,15 +209,3 @@ const pickLimits = ({ choices, toolCalls, contentBlocks, argumentBytes, argument
   argumentBytes,
   argumentDepth,
 });
-
-/** Whether a name matches one of these names, each with at most one `*`. */
-export function matchesAny(patterns: readonly string[], name: string | undefined): boolean {
-  return name !== undefined && patterns.some((pattern) => matches(pattern, name));
-}
-
-function matches(pattern: string, name: string): boolean {
-  const star = pattern.indexOf('*');
-  if (star < 0) return pattern === name;
-  const [head, tail] = [pattern.slice(0, star), pattern.slice(star + 1)];
-  return name.length >= head.length + tail.length && name.startsWith(head) && name.endsWith(tail);
-}

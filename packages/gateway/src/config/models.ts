@@ -3,6 +3,7 @@
 import { didYouMean } from '@sluice/lab/text';
 import { findFamily } from '../providers/families.ts';
 import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
+import { compareLiterals, matches, splitPattern, type WildcardName } from '../providers/wildcard.ts';
 import type { ModelOptions, Strategy } from './options.ts';
 import type { ConfiguredProvider } from './providers.ts';
 import type { ResolveContext } from './world.ts';
@@ -28,23 +29,10 @@ export interface ModelTable {
   readonly patterns: readonly Pattern[];
 }
 
-/** A name that may have one `*`: what is before it, and what is after it. */
-export interface WildcardName {
-  readonly prefix: string;
-  /** Undefined without a `*`. */
-  readonly suffix: string | undefined;
-}
-
 /** A name with one `*`. */
 interface Pattern extends WildcardName {
   readonly suffix: string;
   readonly goals: readonly Goal[];
-}
-
-/** Splits a name at its `*`. */
-export function splitPattern(name: string): WildcardName {
-  const [prefix = '', suffix] = name.split('*');
-  return { prefix, suffix };
 }
 
 /** A model of a provider; for a pattern, `model` may contain the `*`. */
@@ -70,14 +58,6 @@ export const createGoal = (provider: string, model: string): Goal => ({
   sharing: 'weighted',
   weight: 1,
 });
-
-/** Names without a `*` first, then by the longer literal part; for equal lengths, the longer prefix first. */
-export const compareLiterals = (a: WildcardName, b: WildcardName): number =>
-  Number(b.suffix === undefined) - Number(a.suffix === undefined) ||
-  countLiterals(b) - countLiterals(a) ||
-  b.prefix.length - a.prefix.length;
-
-const countLiterals = ({ prefix, suffix = '' }: WildcardName): number => prefix.length + suffix.length;
 
 /** Resolves the entries of `models`, which may refer to each other, to models of providers. */
 class ModelReader {
@@ -236,12 +216,6 @@ export function matchPattern(patterns: readonly Pattern[], name: string): readon
   }
   return undefined;
 }
-
-/** Whether a name is the pattern's, or one that it stands for. */
-export const matches = ({ prefix, suffix }: WildcardName, name: string): boolean =>
-  suffix === undefined
-    ? name === prefix
-    : name.length >= prefix.length + suffix.length && name.startsWith(prefix) && name.endsWith(suffix);
 
 /**
  * Fills in the `*` of a target. A `*` that is a whole path segment stands for the whole segment of the name: with

@@ -3,9 +3,9 @@
 import { type CanonicalRequest, type CanonicalResponse, CodecError, type Exchange, type Provider } from '@sluice/core';
 import { CODECS, decodeRequest, type ResponseOptions } from '@sluice/core/engine';
 import { encodeResponse, encodeResponseStream } from '@sluice/core/internal';
-import { matches, splitPattern } from '../config/models.ts';
 import type { CacheOptions } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
+import { matches, splitPattern } from '../providers/wildcard.ts';
 import type { NoteRow } from '../store/index.ts';
 import type { ModelRequest } from './conversation.ts';
 import { digestRequest } from './request-digest.ts';

@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import type { CanonicalUsage } from '@sluice/core';
 import { BoundedCache } from '@sluice/core/internal';
-import { compareLiterals, matches, splitPattern, type WildcardName } from '../config/models.ts';
 import { PRICE_FIELDS, type PriceOptions } from '../config/options.ts';
 import type { GatewayState } from '../config/resolve.ts';
 import { findProfileId } from '../providers/lookup.ts';
+import { compareLiterals, matches, splitPattern, type WildcardName } from '../providers/wildcard.ts';
 import { type Cost, type CostSource, computeBound, computeCost, type TokenBound } from './cost.ts';
 import { type Bucket, buildRates, chooseRates, type Period, parsePrice, type Rate, type Rates, readPeriod } from './rates.ts';
 import { findSnapshotModel, loadSnapshot, type SnapshotModel } from './snapshot.ts';

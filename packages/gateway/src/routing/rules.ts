@@ -2,9 +2,9 @@
 
 import type { CanonicalRequest, ContentBlock, HeaderBag } from '@sluice/core';
 import { estimateTokens } from '@sluice/core/engine';
-import { matches, splitPattern, type WildcardName } from '../config/models.ts';
 import type { RuleConditions } from '../config/options.ts';
 import type { Rule } from '../config/resolve.ts';
+import { matches, splitPattern, type WildcardName } from '../providers/wildcard.ts';
 
 /** The rules of a configuration. */
 export class RuleTable {
