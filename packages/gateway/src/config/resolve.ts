@@ -2,7 +2,7 @@
 
 import type { ProtocolId } from '@sluice/core';
 import { didYouMean, suggest } from '@sluice/lab/text';
-import { TrustedProxies } from '../http/client-address.ts';
+import { AddressRanges } from '../http/client-address.ts';
 import type { TlsFiles } from '../http/tls.ts';
 import type { Caller } from '../keys/caller.ts';
 import { NO_TERMS } from '../keys/settings.ts';
@@ -56,7 +56,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   for (const secret of [adminKey, metricsKey]) if (secret) secrets.add(secret);
   return Object.freeze({
     listen,
-    trustedProxies: new TrustedProxies(options.trusted_proxies),
+    trustedProxies: new AddressRanges(options.trusted_proxies),
     keys,
     pepperFile: options.auth.pepper_file,
     adminKey,
@@ -113,7 +113,7 @@ export interface ClientKey {
 export interface GatewayState {
   readonly listen: ListenAddress & { readonly tls?: TlsFiles };
   /** Proxies whose forwarding headers are read. */
-  readonly trustedProxies: TrustedProxies;
+  readonly trustedProxies: AddressRanges;
   /** Keys of the clients; without any and without keys in the store, every client is admitted. */
   readonly keys: readonly ClientKey[];
   /** The file of the pepper; undefined for the one in the data folder. */

@@ -1,7 +1,7 @@
 /** The schema of the configuration file, as a validator and as JSON Schema for editors. */
 
 import { z } from 'zod';
-import { findRangeFault } from '../http/client-address.ts';
+import { findProxyRangeFault } from '../http/client-address.ts';
 import { BUDGET_PATTERN, parseBudget } from '../keys/amounts.ts';
 import { isDate, KEY_SETTINGS, KeySettingError, type KeySettings, NO_TERMS, readKeyName, readTerms } from '../keys/settings.ts';
 import {
@@ -268,7 +268,7 @@ const listen = z
 const trustedProxies = z
   .array(
     z.string().superRefine((text, context) => {
-      const fault = findRangeFault(text);
+      const fault = findProxyRangeFault(text);
       if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
     }),
   )
@@ -452,7 +452,7 @@ const budgets: z.ZodType<readonly TagBudget[], unknown> = z
     }),
   )
   .prefault([])
-  .describe('How much the requests of a tag may cost. A request that could exceed a budget is refused with 429.');
+  .describe('How much the requests of a tag may cost. A request that could exceed a budget is refused.');
 
 const timeZone = z
   .string()

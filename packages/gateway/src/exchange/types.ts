@@ -21,7 +21,7 @@ import type {
   RecoveryOptions,
   TagBudget,
 } from '../config/options.ts';
-import type { TrustedProxies } from '../http/client-address.ts';
+import type { AddressRanges } from '../http/client-address.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Gatekeeper } from '../keys/gatekeeper.ts';
 import type { Logger } from '../observe/log.ts';
@@ -112,7 +112,7 @@ export interface Directory {
   /** Providers whose models are not configured; their lists are requested. */
   readonly unlisted: readonly ProviderEndpoint[];
   /** Proxies in front of the gateway. */
-  readonly proxies: TrustedProxies;
+  readonly proxies: AddressRanges;
   readonly gatekeeper: Gatekeeper;
   /** Checks the key of `/metrics`; open when none is set. */
   readonly metricsGatekeeper: Gatekeeper;

@@ -3,8 +3,8 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** Proxies whose forwarding headers are read. */
-export class TrustedProxies {
+/** Addresses and ranges: those of trusted proxies, and those that a key may be used from. */
+export class AddressRanges {
   readonly #list = new BlockList();
   readonly isEmpty: boolean;
 
@@ -30,10 +30,12 @@ export function findRangeFault(text: string): string | undefined {
   const [, address = '', bits] = /^([\da-f.:]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
   if (family === 0) return RANGE_ERROR;
-  const prefix = bits === undefined ? undefined : Number(bits);
-  if (prefix === 0) return 'must not contain all addresses: every client could choose its own';
-  return prefix !== undefined && prefix > (family === 4 ? 32 : 128) ? RANGE_ERROR : undefined;
+  return Number(bits ?? 0) > (family === 4 ? 32 : 128) ? RANGE_ERROR : undefined;
 }
+
+/** The same for proxies, which must not be everybody. */
+export const findProxyRangeFault = (text: string): string | undefined =>
+  /\/0+$/.test(text) ? 'must not contain all addresses: every client could choose its own' : findRangeFault(text);
 
 const RANGE_ERROR = 'must be an address or a range such as 10.0.0.0/8 or fd00::/8';
 
@@ -55,7 +57,7 @@ export type AddressedRequest = Pick<IncomingMessage, 'headers'> & {
 };
 
 /** Finds the client. The headers of anybody but a trusted proxy are ignored, because every client can send them. */
-export function readClientAddress({ socket, headers }: AddressedRequest, proxies: TrustedProxies): ClientAddress {
+export function readClientAddress({ socket, headers }: AddressedRequest, proxies: AddressRanges): ClientAddress {
   const peer = normalize(socket.remoteAddress ?? '') ?? UNKNOWN;
   const scheme = socket.encrypted === true ? 'https' : 'http';
   if (proxies.isEmpty || !proxies.has(peer)) return { address: peer, isProxied: false, scheme, host: undefined };
@@ -80,7 +82,7 @@ const UNKNOWN = 'unknown';
 const MAX_HOPS = 32;
 
 /** Walks from the nearest hop to the first that is not a trusted proxy. */
-function walkChain(chain: string, proxies: TrustedProxies): string {
+function walkChain(chain: string, proxies: AddressRanges): string {
   let address = UNKNOWN;
   let hops = 0;
   for (const hop of readBackwards(chain, ',')) {
@@ -97,7 +99,7 @@ interface ForwardedClient {
 }
 
 /** The same for `Forwarded` (RFC 7239), whose elements also have the scheme and the host. */
-function walkForwarded(header: string, proxies: TrustedProxies): ForwardedClient {
+function walkForwarded(header: string, proxies: AddressRanges): ForwardedClient {
   let client: ForwardedClient = { address: UNKNOWN, proto: undefined, host: undefined };
   let hops = 0;
   for (const element of readBackwards(header, ',')) {

@@ -1,8 +1,9 @@
 /** What a key may be used for, and from where. */
 
-import { BlockList, isIP } from 'node:net';
 import type { CodecError } from '@sluice/core';
+import { AddressRanges } from '../http/client-address.ts';
 import { refusal } from '../http/refusal.ts';
+import { matchesAny } from '../providers/wildcard.ts';
 import type { Caller, KeyPolicy } from './caller.ts';
 
 /** A model that a request names. `targets`: what the name stands for, as `provider/model`. */
@@ -14,7 +15,7 @@ export interface NamedModel {
 /** Whether a key may use a model: by the name that the client used, or because all its targets are allowed. */
 export function isModelAllowed({ models }: KeyPolicy, { name, targets }: NamedModel): boolean {
   if (models.length === 0) return true;
-  const isListed = (text: string): boolean => models.some((pattern) => matchesPattern(pattern, text));
+  const isListed = (text: string): boolean => matchesAny(models, text);
   return isListed(name) || (targets.length > 0 && targets.every(isListed));
 }
 
@@ -46,13 +47,6 @@ const createUnnamedError = (key: string): CodecError =>
     `client key "${key}" is limited to some models, and this request names none; GET /v1/models lists the models that it allows`,
   );
 
-function matchesPattern(pattern: string, text: string): boolean {
-  const star = pattern.indexOf('*');
-  if (star < 0) return pattern === text;
-  const end = pattern.length - star - 1;
-  return text.length >= star + end && text.startsWith(pattern.slice(0, star)) && text.endsWith(pattern.slice(star + 1));
-}
-
 /** Throws when the key may not be used from this address. */
 export function checkAddress({ name, policy }: Caller, address: string): void {
   if (policy.addresses.length === 0 || isInRanges(policy, address)) return;
@@ -60,25 +54,10 @@ export function checkAddress({ name, policy }: Caller, address: string): void {
 }
 
 /** Built once for each policy, which does not change. */
-const ranges = new WeakMap<KeyPolicy, BlockList>();
+const ranges = new WeakMap<KeyPolicy, AddressRanges>();
 
 function isInRanges(policy: KeyPolicy, address: string): boolean {
-  const family = isIP(address);
-  if (family === 0) return false;
-  const known = ranges.get(policy) ?? buildRanges(policy.addresses);
+  const known = ranges.get(policy) ?? new AddressRanges(policy.addresses);
   ranges.set(policy, known);
-  return known.check(address, toFamily(family));
+  return known.has(address);
 }
-
-function buildRanges(addresses: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const text of addresses) {
-    const [address = '', bits] = text.split('/');
-    const family = toFamily(isIP(address));
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
-  return list;
-}
-
-const toFamily = (family: number): 'ipv4' | 'ipv6' => (family === 6 ? 'ipv6' : 'ipv4');

@@ -1,6 +1,6 @@
 /** What can be set for a key, as text: one grammar for the configuration, the command line and the admin API. */
 
-import { isIP } from 'node:net';
+import { findRangeFault } from '../http/client-address.ts';
 import { formatBudget, PERIODS, parseBudget } from './amounts.ts';
 import { type Budget, type KeyPolicy, UNLIMITED } from './caller.ts';
 
@@ -98,12 +98,9 @@ function readTag(text: string): string {
 
 /** An address or a range in CIDR notation. */
 function readRange(text: string): string {
-  const [address = '', bits, more] = text.split('/');
-  const family = isIP(address);
-  const max = family === 4 ? 32 : 128;
-  const isValid = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= max);
-  if (family !== 0 && isValid && more === undefined && !address.includes('%')) return text;
-  throw new KeySettingError('ip', 'must be addresses or ranges such as 203.0.113.7, 10.0.0.0/8 or 2001:db8::/32');
+  const fault = findRangeFault(text);
+  if (fault === undefined) return text;
+  throw new KeySettingError('ip', fault);
 }
 
 // ---- amounts

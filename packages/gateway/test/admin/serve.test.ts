@@ -6,7 +6,7 @@ import { AdminAccess } from '../../src/admin/access.ts';
 import { AdminApi } from '../../src/admin/api.ts';
 import { ChangeFeed } from '../../src/admin/live.ts';
 import type { AdminContext } from '../../src/admin/routes.ts';
-import { readClientAddress, TrustedProxies } from '../../src/http/client-address.ts';
+import { AddressRanges, readClientAddress } from '../../src/http/client-address.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { KeyBook } from '../../src/keys/key-book.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
@@ -52,7 +52,7 @@ beforeAll(async () => {
     stallMs: 60_000,
   });
   const server = createServer((request, response) => {
-    const client = readClientAddress(request, new TrustedProxies([]));
+    const client = readClientAddress(request, new AddressRanges([]));
     api.handle({ id: 'r', request, response, headers: joinHeaders(request.headers), client }).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { type AddressedRequest, findRangeFault, readClientAddress, TrustedProxies } from '../../src/http/client-address.ts';
+import {
+  type AddressedRequest,
+  AddressRanges,
+  findProxyRangeFault,
+  findRangeFault,
+  readClientAddress,
+} from '../../src/http/client-address.ts';
 
-const PROXIES = new TrustedProxies(['10.0.0.0/8', '127.0.0.1', 'fd00::/8', '2001:db8:1::1']);
+const PROXIES = new AddressRanges(['10.0.0.0/8', '127.0.0.1', 'fd00::/8', '2001:db8:1::1']);
 
 const requestFrom = (remoteAddress: string | undefined, headers: AddressedRequest['headers'], encrypted?: boolean) => ({
   socket: { remoteAddress, encrypted },
@@ -68,7 +74,7 @@ describe('readClientAddress', () => {
     const all = { ...headers, 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' };
     const direct = { address: '198.51.100.1', isProxied: false, scheme: 'http', host: undefined };
     expect(readClientAddress(requestFrom('198.51.100.1', all), PROXIES)).toEqual(direct);
-    expect(readClientAddress(requestFrom('198.51.100.1', all), new TrustedProxies([]))).toEqual(direct);
+    expect(readClientAddress(requestFrom('198.51.100.1', all), new AddressRanges([]))).toEqual(direct);
   });
 
   test('a peer without an address is unknown and not a proxy', () => {
@@ -130,7 +136,12 @@ describe('findRangeFault', () => {
     'fe80::1%eth0',
   ])('%j is rejected', (range) => expect(findRangeFault(range)).toContain('must be an address or a range'));
 
-  test.each(['0.0.0.0/0', '::/0'])('%s is rejected, because it contains all addresses', (range) =>
-    expect(findRangeFault(range)).toContain('every client'),
+  test.each(['0.0.0.0/0', '::/0', '0.0.0.0/00'])('%s is rejected for proxies, because it contains all addresses', (range) => {
+    expect(findRangeFault(range)).toBeUndefined();
+    expect(findProxyRangeFault(range)).toContain('every client');
+  });
+
+  test.each(['10.0.0.0/10', 'fd00::/80', '10.0.0.1', 'x'])('%s is judged alike for proxies', (range) =>
+    expect(findProxyRangeFault(range)).toBe(findRangeFault(range)),
   );
 });

@@ -84,7 +84,7 @@ describe.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('by the %s', (plac
     ['two names', ['show', 'a', 'b'], 2, 'name one key'],
     ['a bad name', ['create', 'a b'], 2, 'must have 1 to 64 letters'],
     ['a bad budget', ['create', 'x', '--budget', '20'], 2, 'must be an amount and a period'],
-    ['a bad address', ['create', 'x', '--ip', 'home'], 2, 'must be addresses or ranges'],
+    ['a bad address', ['create', 'x', '--ip', 'home'], 2, 'must be an address or a range'],
     ['an option of another action', ['create', 'x', '--overlap', '1h'], 2, '--overlap cannot be used with "keys create"'],
     ['nothing to change', ['edit', 'x'], 2, 'name what to change'],
     ['an unknown key', ['show', 'nobody'], 1, 'no key has the name or id'],

@@ -56,7 +56,7 @@ auth:
     ['a key with spaces', '[{ name: a, key: "x y" }]', 'auth.keys[0].key: must be printable ASCII'],
     ['a text with spaces', '["x y"]', 'must be printable ASCII'],
     ['a bad budget', '[{ key: x, budget: 20 eur }]', 'auth.keys[0].budget: must be an amount and a period'],
-    ['a bad address', '[{ key: x, ip: [localhost] }]', 'auth.keys[0].ip: must be addresses or ranges'],
+    ['a bad address', '[{ key: x, ip: [localhost] }]', 'auth.keys[0].ip: must be an address or a range'],
     [
       'a duration, which the file cannot count from',
       '[{ key: x, expires: 90d }]',
