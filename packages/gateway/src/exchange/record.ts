@@ -324,7 +324,7 @@ export interface AttemptTarget {
   protocol: ProtocolId;
   model: string | undefined;
   /** What usage of it costs; null when the price is unknown. */
-  price?: PriceUsage;
+  price?: PriceUsage | undefined;
 }
 
 type PriceUsage = (usage: CanonicalUsage) => number | null;

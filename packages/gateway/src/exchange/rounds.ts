@@ -39,7 +39,7 @@ export class AttemptLoop {
   /** The outcome of the last attempt. */
   #last: Outcome | undefined;
   /** The budgets of the request allow no further attempt. */
-  #isBroke = false;
+  #isOverBudget = false;
   /** The candidate of the last attempt. */
   #current: Candidate | undefined;
 
@@ -62,7 +62,7 @@ export class AttemptLoop {
     );
     this.#options.record.endAttempt({ ending: 'upstream_error', possiblyBilled: true }, before);
     this.#count(candidate);
-    return this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model });
+    return this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model, price: before.price });
   }
 
   /**
@@ -169,7 +169,7 @@ export class AttemptLoop {
   async #probePaused(candidates: readonly Candidate[], outcome: Outcome): Promise<Outcome> {
     const { breakers } = this.#services;
     const hasTried = this.#attempts > 0;
-    const untried = candidates.filter(({ label }) => !this.tried.some((entry) => entry.startsWith(`${label} `)));
+    const untried = candidates.filter((candidate) => !this.#attemptsAt.has(candidate));
     const keys = untried.map(({ key }) => key);
     const probed = breakers.probe(keys);
     const candidate = candidates.find(({ key }) => key === probed);
@@ -242,7 +242,7 @@ export class AttemptLoop {
   async #extend(admission: Admission): Promise<boolean> {
     const charged = this.#options.record.charged + this.#running * admission.unit;
     const isAllowed = await this.#services.gate.extend(admission, charged);
-    if (this.#running === 0) this.#isBroke = !isAllowed;
+    if (this.#running === 0) this.#isOverBudget = !isAllowed;
     return isAllowed;
   }
 
@@ -277,7 +277,7 @@ export class AttemptLoop {
 
   /** No further attempt at all. */
   get #isExhausted(): boolean {
-    return this.#isBroke || this.#attempts > this.#services.limits.retries || this.#options.connection.isStopped;
+    return this.#isOverBudget || this.#attempts > this.#services.limits.retries || this.#options.connection.isStopped;
   }
 
   #record(candidate: Candidate, outcome: Outcome): void {
