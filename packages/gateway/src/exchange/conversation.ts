@@ -578,7 +578,7 @@ export class Conversation {
       requested: redactName(this.#target.model),
       provider: provider?.id,
       upstream: provider?.protocol,
-      model,
+      model: model === undefined ? undefined : redactName(model),
       limits: this.#request.admission?.headers,
       rule: this.#request.rule?.name,
       affinity: this.#candidate && findAffinity(this.#plan, this.#candidate),

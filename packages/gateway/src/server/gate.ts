@@ -8,6 +8,7 @@ import { type Destination, isCounted, type PassedRequest } from '../exchange/des
 import type { ExchangeRecord } from '../exchange/record.ts';
 import type { Candidate, Services } from '../exchange/types.ts';
 import { ANYBODY, type Caller } from '../keys/caller.ts';
+import { isRecord } from '../routing/prompt-blocks.ts';
 import type { Incoming } from './handle.ts';
 
 /** Admits a request for a model; undefined when it has no limits. Throws or rejects with the refusal. */
@@ -107,9 +108,6 @@ function buildDemand(
     at: readTime(record),
   });
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const readTime = ({ receivedAt }: ExchangeRecord): number => receivedAt || Date.now();
 
