@@ -1,4 +1,4 @@
-/** What clients are told when a limit refuses their request. Messages name the limit and its numbers, never another key. */
+/** The errors of requests that a limit refuses. Messages name the limit and its numbers, never another key. */
 
 import { type CanonicalError, CodecError, type HeaderBag } from '@sluice/core';
 import { formatUsd } from '../keys/amounts.ts';

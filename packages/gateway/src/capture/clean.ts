@@ -89,7 +89,7 @@ function pickConversion(options: ExchangeOptions, { id, protocol, base_url: url 
   return { ...Object.fromEntries(kept), provider: { id, protocol, base_url: cleaner.text(url) } };
 }
 
-/** Removes the secrets of one exchange: those of the process, the credentials of its requests, and what looks like a key. */
+/** Removes the secrets of one exchange: secrets of the process, credentials of its requests, and texts that look like keys. */
 class Cleaner {
   readonly #secrets: SecretRegistry;
   readonly #redact: (text: string) => string;

@@ -102,7 +102,7 @@ function checkSharable({ fingerprint, requestId, state, log }: KeyedResponse, gi
   );
 }
 
-/** SDKs retry a 409 unless they are told that it does not help. */
+/** SDKs retry a 409 unless a header forbids it. */
 const conflict = (http_status: 409 | 422, message: string): CodecError =>
   new CodecError({ code: 'INVALID_INPUT', message, http_status, details: { should_retry: 'false' } });
 

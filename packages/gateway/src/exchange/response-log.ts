@@ -86,7 +86,7 @@ export class ResponseLog {
     this.#count(cost);
     this.#resume = resume;
     this.#feed();
-    this.#dropLaggards();
+    this.#dropSlowReaders();
     this.advance();
   }
 
@@ -154,7 +154,7 @@ export class ResponseLog {
   }
 
   /** Cuts off clients that joined and fell so far behind that they would fill the memory. */
-  #dropLaggards(): void {
+  #dropSlowReaders(): void {
     if (this.#isComplete) return;
     for (const reader of [...this.#readers])
       if (!reader.isFirst && reader.isBlocked && this.#written - reader.taken > MAX_LAG_BYTES) reader.cutOff();

@@ -1,7 +1,6 @@
 import type { CanonicalError, ProtocolId } from '@sluice/core';
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createKeeping } from '../../src/server/records.ts';
 import { type ExchangeRow, openStore, type Store } from '../../src/store/index.ts';
 import { cutAfter, readError, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
@@ -24,10 +23,7 @@ beforeAll(async () => {
   store = await openStore({ folder: null });
   gateway = await startGateway({
     config: { providers: providersAt(faultd), limits: { retries: 0 }, idempotency: { max_bytes: '8MiB' } },
-    services: (made) => ({
-      ...made,
-      keeping: createKeeping(store, store, { durability: 'strict', clock: made.clock, log: made.log, metrics: made.metrics }),
-    }),
+    store,
   });
 });
 

@@ -3,7 +3,6 @@ import { CODECS, decodeRequest } from '@sluice/core/engine';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { digestRequest } from '../../src/exchange/request-digest.ts';
-import { createKeeping } from '../../src/server/records.ts';
 import { type ExchangeRow, openStore, type Store } from '../../src/store/index.ts';
 import { ANSWER, cutAfter, framesOf, readStream, readWhole, TEXT, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
@@ -27,10 +26,7 @@ beforeAll(async () => {
   store = await openStore({ folder: null });
   gateway = await startGateway({
     config: { providers: providersAt(faultd), limits: { retries: 0 }, cache: { ttl: '1h' } },
-    services: (made) => ({
-      ...made,
-      keeping: createKeeping(store, store, { durability: 'strict', clock: made.clock, log: made.log, metrics: made.metrics }),
-    }),
+    store,
   });
 });
 
