@@ -28,7 +28,7 @@ import { Continuation, findObstacle, type JoinMode } from './continuation.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
 import type { AttemptObserver, ExchangeObserver } from './observer.ts';
 import { redactBytes } from './read-reply.ts';
-import { type AttemptRecord, type ExchangeEnd, type ExchangeRecord, findSession } from './record.ts';
+import type { AttemptRecord, ExchangeEnd, ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import type { CacheHit, Caching } from './response-cache.ts';
 import { AttemptLoop } from './rounds.ts';
@@ -155,7 +155,7 @@ export class Conversation {
 
   /** The candidates of the requested model, or of the one that a rule chose, in the order in which they are tried. */
   #findPlan(): Plan<Candidate> {
-    const { client, directory, wire, caller } = this.#request;
+    const { client, directory, wire, caller, session } = this.#request;
     const { prices, affinityMs } = directory;
     const isChat = this.#endpoint.kind === 'chat';
     const model = this.#request.rule?.use ?? this.#target.model;
@@ -165,15 +165,13 @@ export class Conversation {
       kind: this.#target.isStream ? 'stream' : 'whole',
       affinityMs: isChat ? affinityMs : null,
       prices,
-      nameConversation: () =>
-        nameConversation({ caller: caller?.id ?? '', model, session: findSession(wire.headers, wire.body), body: wire.body }),
+      nameConversation: () => nameConversation({ caller: caller?.id ?? '', model, session, body: wire.body }),
     });
   }
 
   #findCacheBreak(): void {
-    const { wire } = this.#request;
-    const session = this.#endpoint.kind === 'chat' ? findSession(wire.headers, wire.body) : undefined;
-    if (session !== undefined)
+    const { wire, session } = this.#request;
+    if (this.#endpoint.kind === 'chat' && session !== undefined)
       this.#cacheBreak = this.#services.router.cacheBreaks.compare(session, this.#target.model, wire.body);
   }
 
@@ -605,6 +603,8 @@ export interface ModelRequest {
   directory: Directory;
   /** Who sends the request. */
   caller: Caller | undefined;
+  /** The conversation that the request belongs to, if its client names it. */
+  session: string | undefined;
   /** The rule that chose the model, if one did. */
   rule: Rule | undefined;
   /** When the whole request had arrived, by `services.now`. */

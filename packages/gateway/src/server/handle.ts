@@ -193,6 +193,7 @@ async function readModelRequest(
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
   checkModelScope(incoming.caller ?? ANYBODY, target.model, createTargetFinder(incoming));
+  const session = findSession(headers, body);
   // Again: reading the body may have taken long.
   checkLedger(services);
   if (record.isKept) {
@@ -200,7 +201,7 @@ async function readModelRequest(
     const facts = describeRequest(incoming);
     facts.model_requested = target.model;
     facts.is_stream = target.isStream;
-    facts.session_id = findSession(headers, body) ?? null;
+    facts.session_id = session ?? null;
     record.open(facts);
   }
   const { client } = route;
@@ -214,7 +215,22 @@ async function readModelRequest(
   if (observers) incoming.observer = beginCapture(incoming, record, { ...target, body: text }, observers);
   const { observer } = incoming;
   const receivedAt = services.now();
-  return { kind, id, client, wire, target, rule, connection, record, admission, observer, directory, caller, receivedAt };
+  return {
+    kind,
+    id,
+    client,
+    wire,
+    target,
+    session,
+    rule,
+    connection,
+    record,
+    admission,
+    observer,
+    directory,
+    caller,
+    receivedAt,
+  };
 }
 
 /** Finds what a model name stands for, as `provider/model`. */
