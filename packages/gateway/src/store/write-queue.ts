@@ -8,8 +8,13 @@ export interface QueueLimits {
   readonly maxQueuedRows: number;
   /** Rows of one transaction. */
   readonly batchRows: number;
-  /** The least time from one transaction to the next, unless a batch is full. A row after a pause is written at once. */
+  /**
+   * The least time from one transaction to the next, unless a batch is full: many clients share a transaction. A row after a
+   * pause, or after a small transaction, is written at once.
+   */
   readonly batchMs: number;
+  /** Transactions of at most this many rows are small: a few clients gain nothing by waiting for each other. */
+  readonly smallRows: number;
 }
 
 /** Writes one batch in a transaction. Rejects when the batch may be written later; resolves with the rows that never can be. */
@@ -46,6 +51,7 @@ export class WriteQueue<Row> {
   #entries: Entry<Row>[] = [];
   #state: State = 'idle';
   #timer: Timer | undefined;
+  /** When the last transaction that was not small began. */
   #lastSent: number;
   #retries = 0;
   #written = 0;
@@ -118,8 +124,8 @@ export class WriteQueue<Row> {
     if (this.#state !== 'scheduled' && this.#state !== 'retrying') return;
     this.#timer?.close();
     this.#state = 'sending';
-    this.#lastSent = this.#clock.now();
     const batch = this.#entries.slice(0, this.#limits.batchRows);
+    if (batch.length > this.#limits.smallRows) this.#lastSent = this.#clock.now();
     try {
       const rejected = await this.#send(batch.map(({ row }) => row));
       this.#complete(batch, new Map(rejected.map(({ index, message }) => [index, message])));

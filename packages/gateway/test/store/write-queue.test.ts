@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../src/http/clock.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { type SendBatch, WriteQueue } from '../../src/store/write-queue.ts';
 
-const LIMITS = { maxQueuedRows: 10, batchRows: 3, batchMs: 20 };
+const LIMITS = { maxQueuedRows: 10, batchRows: 3, batchMs: 20, smallRows: 0 };
 
 /** A clock that only moves by `advance`. */
 function createClock(): Clock & { advance: (ms: number) => Promise<void> } {
@@ -71,6 +71,22 @@ describe('grouping', () => {
     expect(batches).toEqual([[1], [2, 3]]);
   });
 
+  test('rows after a small batch do not wait; rows after another one do', async () => {
+    const { queue, batches, clock } = createQueue(undefined, { maxQueuedRows: 10, batchRows: 5, batchMs: 20, smallRows: 1 });
+    for (const row of [1, 2, 3]) {
+      void pushAll(queue, row);
+      await clock.advance(1);
+    }
+    expect(batches).toEqual([[1], [2], [3]]);
+    void pushAll(queue, 4, 5);
+    await clock.advance(1);
+    void pushAll(queue, 6);
+    await clock.advance(18);
+    expect(batches).toEqual([[1], [2], [3], [4, 5]]);
+    await clock.advance(1);
+    expect(batches.at(-1)).toEqual([6]);
+  });
+
   test('a full batch does not wait', async () => {
     const { queue, batches, clock } = createQueue();
     void pushAll(queue, 1);
@@ -103,7 +119,7 @@ describe('grouping', () => {
 
 describe('back-pressure', () => {
   test('with the default limit, 10,000 rows wait and the next exchange is refused', async () => {
-    const { queue, clock } = createQueue(() => new Promise(() => {}), { maxQueuedRows: 10_000, batchRows: 100, batchMs: 20 });
+    const { queue, clock } = createQueue(() => new Promise(() => {}), { maxQueuedRows: 10_000, batchRows: 100, batchMs: 20, smallRows: 0 });
     for (let row = 0; row < 10_000; row++) {
       expect(queue.accepting).toBe(true);
       void queue.push(row, true);

@@ -42,6 +42,7 @@ const DEFAULTS = {
   maxQueuedRows: 10_000,
   batchRows: 100,
   batchMs: 20,
+  smallRows: 4,
   ballastBytes: 16 << 20,
   retentionDays: 400,
   busyMs: BUSY_TIMEOUT_MS,
@@ -170,10 +171,10 @@ class SqliteStore extends SqliteReader implements Store {
     this.#clock = options.clock ?? REAL_CLOCK;
     this.#closeMs = options.closeMs ?? DEFAULTS.closeMs;
     this.#ids = new IdSource(options.wallClock);
-    const { maxQueuedRows, batchRows, batchMs } = { ...DEFAULTS, ...dropUndefined(options) };
+    const { maxQueuedRows, batchRows, batchMs, smallRows } = { ...DEFAULTS, ...dropUndefined(options) };
     const send = (operations: readonly Operation[]): Promise<RejectedOperation[]> =>
       writer.request({ kind: 'write', operations });
-    this.#queue = new WriteQueue(send, { maxQueuedRows, batchRows, batchMs }, this.#clock);
+    this.#queue = new WriteQueue(send, { maxQueuedRows, batchRows, batchMs, smallRows }, this.#clock);
     if (recovery.isUnclean && options.folder !== null) this.#startCheck(options.folder);
   }
 
