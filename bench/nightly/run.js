@@ -15,6 +15,7 @@ const PROOFS = [
   { name: 'continuation', script: './continuation.js' },
   { name: 'captures', script: './captures.js' },
   { name: 'key-timing', script: './key-timing.js' },
+  { name: 'response-timing', script: './response-timing.js' },
   { name: 'unauthenticated', script: './unauthenticated.js' },
   { name: 'kills', script: './kills.js' },
   { name: 'gateway-kills', script: './gateway-kills.js' },

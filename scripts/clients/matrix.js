@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { renderPage } from './page.js';
+import { readState, replaceState } from './page-state.js';
 import { runClient, versionOf } from './run-client.js';
 import { providerOf, setStage } from './stage.js';
 import { CLIENTS, UPSTREAMS, VARIANTS } from './table.js';
@@ -38,7 +39,11 @@ if (part === 'page' || isWhole) writePage();
 
 function writePage() {
   const reactions = existsSync(`${folder}/errors.json`) ? JSON.parse(readFileSync(`${folder}/errors.json`, 'utf8')) : {};
-  writeFileSync(`${root}docs/clients.md`, renderPage(results, reactions));
+  const page = `${root}docs/clients.md`;
+  // state.js writes a section of its own.
+  const state = readState(readFileSync(page, 'utf8'));
+  const text = renderPage(results, reactions);
+  writeFileSync(page, state === undefined ? text : replaceState(text, state));
 }
 
 /** A cell has a name, which is its key in the results. `through`: by the gateway, or alone. */

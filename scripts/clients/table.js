@@ -84,6 +84,28 @@ export const CLIENTS = [
   row('langchain-google', 'gemini', 'langchain', { package: '@langchain/google-genai', title: 'LangChain, google' }),
 ];
 
+/** Clients that rely on stored responses. `driver`: in the folder `state`; `hasTools`: its first turn calls a tool. */
+export const STATE_CLIENTS = [
+  {
+    ...row('ai-sdk-state', 'openai-responses', 'ai-sdk', { package: 'ai', title: 'AI SDK, openai' }),
+    driver: 'ai-sdk',
+    how: '`item_reference`',
+    hasTools: true,
+  },
+  {
+    ...row('openai-agents-state', 'openai-responses', 'openai-agents', { package: '@openai/agents', title: 'OpenAI Agents SDK' }),
+    driver: 'openai-agents',
+    how: '`previous_response_id`',
+    hasTools: true,
+  },
+  {
+    ...row('sdk-openai-state', 'openai-responses', 'sdk-openai', { package: 'openai', title: 'openai SDK' }),
+    driver: 'sdk-openai',
+    how: '`background`, `starting_after`, `previous_response_id`',
+    hasTools: false,
+  },
+];
+
 function newest(client) {
   return { ...client, ...LATEST };
 }

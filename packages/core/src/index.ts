@@ -79,6 +79,7 @@ export type {
   Protocol,
   Provider,
   RequestTarget,
+  Sealing,
   Target,
   WireAccumulator,
   WireCodec,

@@ -109,9 +109,9 @@ describe('sluice env', () => {
     expect(stdout).toContain('export SLUICE_KEY=any\n# ~/.codex/config.toml:\n#   model = "m"\n#   model_provider = "sluice"\n');
   });
 
-  test('Codex does not try WebSocket', async () => {
+  test('Codex uses WebSocket', async () => {
     const { stdout } = await run(['env', 'codex']);
-    expect(stdout).toMatch(/model_providers\.sluice = \{.* wire_api = "responses", supports_websockets = false \}/);
+    expect(stdout).toMatch(/model_providers\.sluice = \{.* wire_api = "responses", supports_websockets = true \}/);
   });
 
   test.each([

@@ -9,7 +9,7 @@ import type { Stage } from '../canonical/stage.ts';
 import { isDeeperThan, isObject, type JsonObject, TOO_DEEP, writeJson } from '../json/json.ts';
 import { MAX_ARGUMENT_CHARACTERS, MAX_CALLS, MAX_JSON_DEPTH } from '../json/limits.ts';
 import type { SseFrame } from '../sse/encode.ts';
-import type { CodecContext } from './protocol.ts';
+import type { CodecContext, Sealing } from './protocol.ts';
 import { noteApproximated, noteDropped } from './report.ts';
 
 // ---- decode
@@ -195,16 +195,29 @@ function countCodePoints(text: string): number {
 /**
  * An opaque value of another provider in a field of the client's protocol, so that the client sends it back on the next
  * turn: `cv1.<protocol>.<provider>.<form>.<attach>.<base64url(value)>`. It names its issuer, so that it is only ever
- * sent to that provider.
+ * sent to that provider. With a sealing: `cv2.<protocol>.<form>.<attach>.<sealed value>`.
  */
-export function encodeCarrier({ origin, form, value }: SignedBlob, provider: string, attach: Attach): string {
+export function encodeCarrier({ origin, form, value }: SignedBlob, provider: string, attach: Attach, sealing?: Sealing): string {
+  if (sealing) return `${SEALED_PREFIX}${origin}.${form}.${attach}.${sealing.seal(value, buildLabel(origin, form, attach))}`;
   return `${PREFIX}${origin}.${escapeDots(provider)}.${form}.${attach}.${toBase64Url(value)}`;
 }
 
-/** The content of a carrier; undefined for any other value, which was issued by the protocol it came in. */
-export function decodeCarrier(text: string): Carried | undefined {
+/** The carrier of a blob in a response of the context's upstream. */
+export const carryBlob = (blob: SignedBlob, attach: Attach, context: CarrierContext): string =>
+  encodeCarrier(blob, findIssuer(blob, context), attach, context.sealing);
+
+/**
+ * The content of a carrier; undefined for any other value, which was issued by the protocol it came in. A carrier that
+ * cannot be opened has an issuer that no provider is, so that it is dropped with a note.
+ */
+export function decodeCarrier(text: string, { sealing }: CarrierContext = {}): Carried | undefined {
+  if (text.startsWith(SEALED_PREFIX)) {
+    const [origin = '', form = '', attach = '', sealed = ''] = text.slice(SEALED_PREFIX.length).split('.');
+    return openCarried(origin, form, attach, sealed, sealing);
+  }
   if (!text.startsWith(PREFIX)) return undefined;
   const [origin = '', provider = '', form = '', attach = '', encoded = '', ...rest] = text.slice(PREFIX.length).split('.');
+  if (sealing) return buildUnverified(origin, form, attach);
   return rest.length > 0 ? undefined : readCarried(origin, unescapeDots(provider), form, attach, encoded);
 }
 
@@ -214,23 +227,66 @@ export function encodeCarrierInId(
   { origin, form, value }: SignedBlob,
   provider: string,
   attach: Attach,
+  sealing?: Sealing,
 ): string | undefined {
-  const carried = `${id}${ID_MARK}${[origin, escapeWord(provider), form, attach, toBase64Url(value)].join('--')}`;
+  const parts = sealing
+    ? [origin, form, attach, sealing.seal(value, buildLabel(origin, form, attach))]
+    : [origin, escapeWord(provider), form, attach, toBase64Url(value)];
+  const carried = `${id}${sealing ? SEALED_ID_MARK : ID_MARK}${parts.join('--')}`;
   return carried.length > MAX_ID ? undefined : carried;
 }
 
 /** The id as its issuer wrote it, and the carrier behind it. */
-export function decodeCarrierInId(text: string): { id: string; carried?: Carried } {
+export function decodeCarrierInId(text: string, { sealing }: CarrierContext = {}): { id: string; carried?: Carried } {
+  const sealedAt = text.indexOf(SEALED_ID_MARK);
+  if (sealedAt > 0) {
+    const [origin = '', form = '', attach = '', ...value] = text.slice(sealedAt + SEALED_ID_MARK.length).split('--');
+    return { id: text.slice(0, sealedAt), carried: openCarried(origin, form, attach, value.join('--'), sealing) };
+  }
   const at = text.indexOf(ID_MARK);
   if (at <= 0) return { id: text };
   const [origin = '', provider = '', form = '', attach = '', ...value] = text.slice(at + ID_MARK.length).split('--');
-  const carried = readCarried(origin, unescapeWord(provider), form, attach, value.join('--'));
+  const carried = sealing
+    ? buildUnverified(origin, form, attach)
+    : readCarried(origin, unescapeWord(provider), form, attach, value.join('--'));
   return carried ? { id: text.slice(0, at), carried } : { id: text };
 }
 
 /** Whether the JSON text of a request may hold a carrier: as a value, in a call id, or as base64. */
 export const holdsCarrier = (text: string): boolean =>
-  text.includes(PREFIX) || text.includes(ID_MARK) || text.includes(`"${CARRIED_AS_BASE64}`);
+  (text.includes('"cv') || text.includes('--cv') || text.includes('"Y3Y')) && MARKS.some((mark) => text.includes(mark));
+
+/** Whether a base64 value starts as a carrier does: Gemini's signatures are bytes. */
+export const isCarriedAsBase64 = (value: string): boolean =>
+  value.startsWith(CARRIED_AS_BASE64) || value.startsWith(SEALED_AS_BASE64);
+
+type CarrierContext = Pick<CodecContext, 'sealing' | 'target'>;
+
+/** Who issued a blob in a response of the context's upstream. */
+export const findIssuer = ({ provider }: SignedBlob, { target }: CarrierContext): string => provider ?? target?.provider.id ?? '';
+
+const buildLabel = (origin: string, form: string, attach: string): string => `${origin}.${form}.${attach}`;
+
+function openCarried(origin: string, form: string, attach: string, sealed: string, sealing: Sealing | undefined): Carried {
+  const value = sealing?.open(sealed, buildLabel(origin, form, attach));
+  if (!sealing || value === undefined || !isProtocol(origin) || !isForm(form) || !isAttach(attach))
+    return buildUnverified(origin, form, attach);
+  return { blob: { origin, form, value, provider: sealing.provider }, attach };
+}
+
+/** A carrier of unknown origin: nothing of it is used but the place that it had. */
+const buildUnverified = (origin: string, form: string, attach: string): Carried => ({
+  blob: {
+    origin: isProtocol(origin) ? origin : 'openai-chat',
+    form: isForm(form) ? form : 'signature',
+    value: UNVERIFIED,
+    provider: UNVERIFIED,
+  },
+  attach: isAttach(attach) ? attach : 'self',
+});
+
+/** No provider has an id with a space, so a value with this issuer is never sent. */
+const UNVERIFIED = 'an unknown issuer';
 
 /** Whether the blob belongs to the block that carries it, or to the call or text that follows. */
 export type Attach = 'self' | 'next';
@@ -243,10 +299,19 @@ interface Carried {
 
 const PREFIX = 'cv1.';
 
+const SEALED_PREFIX = 'cv2.';
+
 const ID_MARK = '--cv1--';
 
-/** The start of every carrier in base64: Gemini's signatures are bytes. */
-export const CARRIED_AS_BASE64 = 'Y3Yx';
+const SEALED_ID_MARK = '--cv2--';
+
+/** The start of every carrier in base64. */
+const CARRIED_AS_BASE64 = 'Y3Yx';
+
+const SEALED_AS_BASE64 = 'Y3Yy';
+
+/** How carriers begin in the JSON text of a request. */
+const MARKS = [`"${PREFIX}`, `"${SEALED_PREFIX}`, ID_MARK, SEALED_ID_MARK, `"${CARRIED_AS_BASE64}`, `"${SEALED_AS_BASE64}`];
 
 /** Longer ids are not written: clients send an id twice a turn, and a signature of Gemini has a few kB. */
 const MAX_ID = 16_384;
@@ -256,11 +321,13 @@ const FORMS: Record<SignedBlob['form'], true> = { signature: true, redacted: tru
 function readCarried(origin: string, issuer: string, form: string, attach: string, encoded: string): Carried | undefined {
   const value = fromBase64Url(encoded);
   if (value === undefined || !isProtocol(origin) || !isForm(form)) return undefined;
-  if (attach !== 'self' && attach !== 'next') return undefined;
+  if (!isAttach(attach)) return undefined;
   return { blob: { origin, form, value, ...(issuer !== '' && { provider: issuer }) }, attach };
 }
 
 const isProtocol = (text: string): text is ProtocolId => PROTOCOL_IDS.some((id) => id === text);
+
+const isAttach = (text: string): text is Attach => text === 'self' || text === 'next';
 
 const isForm = (text: string): text is SignedBlob['form'] => Object.hasOwn(FORMS, text);
 

@@ -185,6 +185,20 @@ export interface CodecContext extends Context {
   source?: ProtocolId | undefined;
   /** The traits of the source protocol. */
   sourceTraits?: ProtocolTraits | undefined;
+  /** Seals what carriers hold; absent: carriers are plain text. */
+  sealing?: Sealing | undefined;
+  /** Fields of an OpenAI response that the caller sets; they override those that are derived. */
+  envelope?: JsonObject | undefined;
+}
+
+/** Seals the opaque values of one upstream, and opens those that it sealed for the same one. */
+export interface Sealing {
+  /** The id of the upstream: what was opened is sent to no other. */
+  readonly provider: string;
+  /** Returns base64url text. `label` is authenticated with the value. */
+  seal(value: string, label: string): string;
+  /** Undefined for text that was not sealed for this upstream under this label. */
+  open(sealed: string, label: string): string | undefined;
 }
 
 /** How losses and doubtful input are treated. */

@@ -9,9 +9,9 @@ import { type CanonicalError, CodecError, type Note } from '../canonical/notes.t
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { buildTooDeepError } from '../codec/answers.ts';
 import { memoWeak, type ProviderProfile } from '../codec/profile.ts';
-import type { Codec, CodecContext, Policy, Provider, Target } from '../codec/protocol.ts';
+import type { Codec, CodecContext, Policy, Provider, Sealing, Target } from '../codec/protocol.ts';
 import { explainStrict, incompatible, isStrict } from '../codec/report.ts';
-import { isDeeperThan, isDeepJson } from '../json/json.ts';
+import { isDeeperThan, isDeepJson, type JsonObject } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { JsonNesting } from '../json/scanner.ts';
 import type { Inspect } from './reader.ts';
@@ -38,6 +38,10 @@ export interface ConvertOptions {
   now?: (() => number) | undefined;
   /** Creates ids where the source has none; by default they are derived from the id of the response. */
   newId?: ((prefix: string) => string) | undefined;
+  /** Seals the upstream's opaque values where a client has to carry them; by default they are plain text. */
+  sealing?: Sealing | undefined;
+  /** Fields of responses for OpenAI Responses clients, such as `id` and `store`, that override what is derived. */
+  envelope?: JsonObject | undefined;
 }
 
 /** Options of a response conversion: `from` is the upstream's protocol, `to` the client's. */
@@ -109,6 +113,8 @@ export interface ContextOptions extends Pick<CodecContext, 'profile'> {
   from?: Codec;
   trace?: boolean;
   locate?: ((path: string) => string) | undefined;
+  sealing?: Sealing | undefined;
+  envelope?: JsonObject | undefined;
 }
 
 /**
@@ -127,9 +133,27 @@ export function createContext(parts: ContextOptions): CodecContext {
     from,
     trace = false,
     locate,
+    sealing,
+    envelope,
   } = parts;
   const { id: source, traits: sourceTraits } = from ?? NO_SOURCE;
-  return { report: () => undefined, note, profile, policy, now, newId, target, request, source, sourceTraits, trace, locate };
+  const report = (): undefined => undefined;
+  return {
+    report,
+    note,
+    profile,
+    policy,
+    now,
+    newId,
+    target,
+    request,
+    source,
+    sourceTraits,
+    trace,
+    locate,
+    sealing,
+    envelope,
+  };
 }
 
 const NO_SOURCE: Partial<Pick<Codec, 'id' | 'traits'>> = {};

@@ -186,6 +186,8 @@ export class Exchange {
     this.#wire = wire;
     const type = this.#client.detectInterface(wire.path, wire.headers);
     if (type !== 'CHAT') return this.#requestSideEndpoint(type, wire);
+    // Only a conversion can restore or remove what Sluice put into the history.
+    if (this.#mode === 'passed' && holdsCarrier(wire.text ?? JSON.stringify(wire.body) ?? '')) this.#mode = 'converted';
     if (this.#mode === 'passed') return this.#pass(wire);
     const pass = this.#decidePass(wire);
     const converted = pass === 'always' ? undefined : this.#convert(wire, pass);
@@ -370,9 +372,9 @@ export class Exchange {
 
   /** Options for the request. */
   #requestOptions({ path, headers }: WireRequest): RequestOptions {
-    const { provider, profile, policy, now, newId, model, stream, prefill } = this.#options;
+    const { provider, profile, policy, now, newId, model, stream, prefill, sealing } = this.#options;
     const [from, to] = [this.#client, this.#upstream];
-    return { from, to, provider, profile, policy, now, newId, model, stream, prefill, path, headers };
+    return { from, to, provider, profile, policy, now, newId, model, stream, prefill, path, headers, sealing };
   }
 
   #streamOptions(request: CanonicalRequest | undefined, { onEvent, inspect, splice, onto }: StreamObservers = {}): StreamOptions {
@@ -381,15 +383,18 @@ export class Exchange {
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
     const isRenamed = this.#mode === 'converted';
     const options = { from, to, provider, profile: this.#responseProfile, policy, now, newId, request, isRenamed, framing, tap };
-    return Object.assign(options, { maxLineBytes, maxEventBytes, malformed, onEvent, inspect, splice, onto });
+    const { sealing, envelope } = this.#options;
+    const limits = { maxLineBytes, maxEventBytes, malformed, onEvent, inspect, splice, onto, sealing, envelope };
+    return Object.assign(options, limits);
   }
 
   /** Options for the response. */
   #responseOptions(request: CanonicalRequest | undefined = this.#known): ResponseOptions {
-    const { provider, policy, now, newId } = this.#options;
+    const { provider, policy, now, newId, sealing, envelope } = this.#options;
     const profile = this.#responseProfile;
     const isRenamed = this.#mode === 'converted';
-    return { from: this.#upstream, to: this.#client, provider, profile, policy, now, newId, request, isRenamed };
+    const [from, to] = [this.#upstream, this.#client];
+    return { from, to, provider, profile, policy, now, newId, request, isRenamed, sealing, envelope };
   }
 
   /** The request as far as a response encoder needs it: passthrough decodes nothing. */

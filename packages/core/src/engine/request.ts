@@ -91,15 +91,17 @@ export function decodeRequest(body: unknown, options: DecodeOptions): CanonicalR
 }
 
 /** Options for decoding a request. */
-export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy'> {
+export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy' | 'sealing'> {
   /** The model, where neither the path nor the body names it. */
   model?: string | undefined;
   stream?: boolean | undefined;
 }
 
 /** `trace`: nodes keep their pointers, so that notes can name them. */
-const decodeContext = ({ from, policy }: DecodeOptions, { note, locate }: Pick<CodecContext, 'note' | 'locate'>): CodecContext =>
-  createContext({ note, locate, profile: from.profileFor(''), policy, trace: true });
+const decodeContext = (
+  { from, policy, sealing }: DecodeOptions,
+  { note, locate }: Pick<CodecContext, 'note' | 'locate'>,
+): CodecContext => createContext({ note, locate, profile: from.profileFor(''), policy, sealing, trace: true });
 
 /**
  * Builds a request from a body alone: with the path that a client of the protocol would use, and the model where the

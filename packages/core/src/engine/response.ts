@@ -62,7 +62,7 @@ interface AnswerParts {
 
 /** Builds the context of a response encoder: the request, the upstream and the policy. */
 export function createResponseContext(options: ResponseOptions, notes: NoteList, parts: AnswerParts): CodecContext {
-  const { from, to, provider, request, model, policy = {}, now, newId } = options;
+  const { from, to, provider, request, model, policy = {}, now, newId, sealing, envelope } = options;
   const { strict: _, ...lenient } = policy;
   const requested = request && model !== undefined ? { ...request, model } : request;
   return createContext({
@@ -75,6 +75,8 @@ export function createResponseContext(options: ResponseOptions, notes: NoteList,
     request: requested,
     target: buildTarget(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
     from,
+    sealing,
+    envelope,
   });
 }
 

@@ -96,6 +96,7 @@ export const CONVERSION_FIELDS = [
   'policy',
   'maxLineBytes',
   'maxEventBytes',
+  'envelope',
 ] as const satisfies readonly (keyof ExchangeOptions)[];
 
 /** What a list of captures shows. */

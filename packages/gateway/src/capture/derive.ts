@@ -65,6 +65,7 @@ function derive(capture: Capture, response: ClientResponse): Uint8Array | string
   const { conversion } = attempt;
   if (!conversion) return deriveForwarded(capture, attempt);
   if (capture.request.body.length === 0) return 'the request is not in the capture';
+  if (holdsSealed(response)) return 'the response contains sealed state of a provider, whose key is not in the capture';
   const exchange = createCapturedExchange(capture, attempt, conversion);
   const context: ReplyContext = { exchange, candidate: conversion, limits: capture.limits, onStrange: () => undefined };
   if (attempt.outcome === 'failed') return deriveFailure(capture, attempt, context, response);
@@ -75,6 +76,10 @@ function derive(capture: Capture, response: ClientResponse): Uint8Array | string
   }
   return deriveStream(capture, attempt, attempt.response, context);
 }
+
+/** Whether a response contains a capsule: as text, in the id of a call, or as base64. */
+const holdsSealed = ({ body }: ClientResponse): boolean =>
+  /"cv2\.|--cv2--|"Y3Yy/.test(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'));
 
 function createCapturedExchange({ protocol, request }: Capture, attempt: CapturedAttempt, conversion: Conversion): Exchange {
   const options: ExchangeOptions = {

@@ -32,6 +32,8 @@ export interface Target {
   url: string;
   key: string;
   model?: string | undefined;
+  /** Whether the gateway serves WebSocket; by default it does, and clients use HTTP when it does not. */
+  hasWebSocket?: boolean;
 }
 
 /** A settings file of a client. */
@@ -154,8 +156,8 @@ const googleEnv = ({ url, key }: Target): Record<string, string> => ({ GOOGLE_GE
 /** Variables that make Google's SDK and CLI use Vertex AI or another key. */
 const GOOGLE_OVERRIDES = ['GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_VERTEXAI', 'GOOGLE_GENAI_USE_GCA'] as const;
 
-const codexProvider = ({ url }: Target): string =>
-  `{ name = "Sluice", base_url = ${quote(`${url}/v1`)}, env_key = "SLUICE_KEY", wire_api = "responses", supports_websockets = false }`;
+const codexProvider = ({ url, hasWebSocket = true }: Target): string =>
+  `{ name = "Sluice", base_url = ${quote(`${url}/v1`)}, env_key = "SLUICE_KEY", wire_api = "responses", supports_websockets = ${hasWebSocket} }`;
 
 const opencodeConfig = (target: Target): unknown => ({
   model: `sluice/${chooseModelName(target)}`,

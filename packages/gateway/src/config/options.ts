@@ -41,6 +41,8 @@ export interface Options {
   readonly retention: number | null;
   /** Which exchanges are kept with their bodies. */
   readonly capture: CaptureOptions;
+  /** Where responses are kept for clients that continue them. */
+  readonly responses: ResponsesOptions;
   /** Whether requests with the same `Idempotency-Key` share a response; undefined when they do not. */
   readonly idempotency: IdempotencyOptions | undefined;
   /** What happens when an upstream fails or is slow. */
@@ -181,6 +183,22 @@ export interface CaptureOptions {
   readonly maxBytes: number;
   /** Bytes of one capture; the rest of a longer exchange is left out. */
   readonly exchangeBytes: number;
+}
+
+/** Where responses are kept for clients of OpenAI Responses. */
+export const RESPONSE_STORES = ['memory', 'disk', 'off'] as const;
+
+/** How responses are kept for clients that continue them, and for how long. */
+export interface ResponsesOptions {
+  readonly store: (typeof RESPONSE_STORES)[number];
+  /** In memory: how long after their last use. */
+  readonly ttlMs: number;
+  /** On disk: how long after their last use. */
+  readonly retentionMs: number;
+  readonly maxBytes: number;
+  readonly maxBytesPerKey: number;
+  /** Whether clients may use Responses over WebSocket. */
+  readonly websocket: boolean;
 }
 
 /** How much all requests with a tag may cost together. */

@@ -24,6 +24,7 @@ import type {
   ModelInAnswer,
   PriceOptions,
   RecoveryOptions,
+  ResponsesOptions,
   RuleOptions,
   TagBudget,
 } from './options.ts';
@@ -73,6 +74,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     durability: options.durability,
     retentionDays: options.retention,
     capture: options.capture,
+    responses: options.responses,
     idempotency: options.idempotency,
     cache: options.cache,
     providers,
@@ -142,6 +144,8 @@ export interface GatewayState {
   readonly retentionDays: number | null;
   /** Which exchanges are kept with their bodies. */
   readonly capture: CaptureOptions;
+  /** How responses are kept for clients that continue them. */
+  readonly responses: ResponsesOptions;
   /** How responses are shared between requests with the same `Idempotency-Key`; undefined when they are not. */
   readonly idempotency: IdempotencyOptions | undefined;
   /** Which responses are sent again for equal requests; undefined when none are. */

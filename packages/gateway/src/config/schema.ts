@@ -22,7 +22,9 @@ import {
   PRICE_FIELDS,
   type PriceOptions,
   pickLimits,
+  RESPONSE_STORES,
   type RecoveryOptions,
+  type ResponsesOptions,
   type RuleOptions,
   STRATEGIES,
   type TagBudget,
@@ -398,11 +400,38 @@ const retention = z
 
 const CAPTURE_RETENTION_ERROR = 'must be a number of days or hours such as 7d or 12h';
 
-const captureRetention = z
-  .string({ error: CAPTURE_RETENTION_ERROR })
-  .regex(/^[1-9]\d{0,4}[dh]$/, { error: CAPTURE_RETENTION_ERROR })
-  .prefault('7d')
-  .transform((text) => Number.parseInt(text, 10) * (text.endsWith('d') ? 24 : 1) * 3_600_000);
+const createRetention = (preset: string) =>
+  z
+    .string({ error: CAPTURE_RETENTION_ERROR })
+    .regex(/^[1-9]\d{0,4}[dh]$/, { error: CAPTURE_RETENTION_ERROR })
+    .prefault(preset)
+    .transform((text) => Number.parseInt(text, 10) * (text.endsWith('d') ? 24 : 1) * 3_600_000);
+
+const responses: z.ZodType<ResponsesOptions, unknown> = z
+  .strictObject({
+    store: z
+      .enum(RESPONSE_STORES, { error: 'must be memory, disk or off' })
+      .prefault('memory')
+      .describe('Where responses are kept for previous_response_id, conversations and background: memory, disk, or off.'),
+    ttl: createRetention('1h').describe('How long responses are kept in memory after their last use: 1h, 2d.'),
+    retention: createRetention('30d').describe('How long responses are kept on disk after their last use: 30d.'),
+    max_bytes: size.prefault('256MiB').describe('Size of all kept responses; the least recently used are removed first.'),
+    max_bytes_per_key: size.prefault('32MiB').describe('The same for the responses of one client key.'),
+    websocket: z
+      .boolean({ error: 'must be true or false' })
+      .prefault(true)
+      .describe('Whether clients may use Responses over WebSocket at /v1/responses. It needs a store.'),
+  })
+  .transform(({ store, ttl, retention: kept, max_bytes: maxBytes, max_bytes_per_key: maxBytesPerKey, websocket }) => ({
+    store,
+    ttlMs: ttl,
+    retentionMs: kept,
+    maxBytes,
+    maxBytesPerKey,
+    websocket,
+  }))
+  .prefault({})
+  .describe('Responses that clients can continue. They contain prompts and responses.');
 
 const namePatterns = z.array(namePattern).prefault([]);
 
@@ -415,7 +444,7 @@ const capture: z.ZodType<CaptureOptions, unknown> = z
     models: namePatterns.describe('Store exchanges of these models: names of clients or provider/model, with at most one *.'),
     providers: namePatterns.describe('Store exchanges with these providers.'),
     keys: namePatterns.describe('Store exchanges of the client keys with these names.'),
-    retention: captureRetention.describe('How long stored exchanges are kept: 7d, 12h.'),
+    retention: createRetention('7d').describe('How long stored exchanges are kept: 7d, 12h.'),
     max_bytes: size.prefault('1GB').describe('Size of all stored exchanges; the oldest are deleted first.'),
     exchange_bytes: size.prefault('8MB').describe('Size of one stored exchange; the rest of a longer one is dropped.'),
   })
@@ -562,6 +591,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
     .describe('strict: a client receives the end of its response when its usage is on disk. relaxed: it does not wait.'),
   retention,
   capture,
+  responses,
   idempotency,
   recovery,
   cache: cache.exactOptional(),

@@ -288,6 +288,7 @@ const FIXED_SECTIONS = [
   'data',
   'durability',
   'retentionDays',
+  'responses',
   'idempotency',
   'cache',
   'metricsListen',

@@ -116,6 +116,7 @@ export class ClientStream {
 
   #send(bytes: Uint8Array): void {
     this.#options.observer?.sent(bytes);
+    this.#options.onSent?.(bytes);
     this.#put(bytes);
   }
 
@@ -155,6 +156,8 @@ export interface ClientStreamOptions {
   /** The client has stopped reading, or reads again. */
   onStall: (isStalled: boolean) => void;
   observer?: ExchangeObserver | undefined;
+  /** Sees everything that is sent, without heartbeats. */
+  onSent?: ((bytes: Uint8Array) => void) | undefined;
 }
 
 /** Ignored by every client, even those that accept no heartbeat. */

@@ -32,6 +32,7 @@ import type { AttemptRecord, ExchangeEnd, ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import type { CacheHit, Caching } from './response-cache.ts';
 import { AttemptLoop } from './rounds.ts';
+import type { ExchangeState, Lane, PreparedState } from './state.ts';
 import { attemptStream, type StreamRun } from './stream.ts';
 import {
   type Attempt,
@@ -180,6 +181,7 @@ export class Conversation {
     if (!this.#clientStream) return { is: 'answered', reply: { status: 200, headers: {}, body: hit.encode() } };
     const bytes = hit.encodeStream();
     await this.#settle(this.#buildResult(200));
+    await this.#request.state?.beforeEnd([bytes], undefined);
     this.#clientStream.write(bytes);
     this.#clientStream.end();
     return { is: 'answered' };
@@ -244,7 +246,11 @@ export class Conversation {
     prefill: CanonicalMessage | undefined,
   ): PreparedRequest {
     const { client, wire } = this.#request;
+    const state = this.#prepareState(candidate);
     const options = this.#endpoint.conversion(candidate, profile);
+    const isRefused = state !== undefined && 'is' in state;
+    if (!isRefused) Object.assign(options, state?.options);
+    options.sealing = this.#services.sealing?.(candidate);
     if (this.#continues) {
       // Another target can continue only what was decoded.
       options.passthrough = false;
@@ -253,7 +259,16 @@ export class Conversation {
     if (this.#caching?.saves) options.tap = true;
     const observer = this.#request.observer?.attempt(candidate.provider, options);
     const exchange = createExchange(client, CODECS[candidate.provider.protocol], observer?.options ?? options);
-    return { exchange, call: prepareCall(exchange, wire, candidate, repeat), observer };
+    return { exchange, call: isRefused ? state : prepareCall(exchange, state?.wire ?? wire, candidate, repeat), observer };
+  }
+
+  /** The request with the state that it refers to; a failed outcome when the candidate cannot know it. */
+  #prepareState(candidate: Candidate): PreparedState | Outcome | undefined {
+    try {
+      return this.#request.state?.prepare(candidate);
+    } catch (error) {
+      return toFailedOutcome(error);
+    }
   }
 
   async #dispatch(candidate: Candidate, { exchange, call, observer }: PreparedRequest): Promise<Outcome> {
@@ -281,9 +296,11 @@ export class Conversation {
         this.#continuation = continuation;
         this.#onFirstContent(attempt, headers);
       },
-      recordEnd: (error) => {
+      recordEnd: (error, held) => {
         this.#recordAttempt({ is: 'answered', ...(error && { error }) }, attempt);
-        return this.#settle(this.#buildResult(200, error));
+        const settled = this.#settle(this.#buildResult(200, error));
+        const kept = this.#request.state?.beforeEnd(held, this.#findKeeper(attempt.candidate));
+        return kept ? Promise.all([settled, kept]).then(() => undefined) : settled;
       },
     });
     this.#racing.set(attempt, run);
@@ -292,6 +309,11 @@ export class Conversation {
     } finally {
       this.#racing.delete(attempt);
     }
+  }
+
+  /** The candidate whose provider may keep the response; none keeps one that several have made. */
+  #findKeeper(candidate: Candidate): Candidate | undefined {
+    return this.#continuation?.notes.length ? undefined : candidate;
   }
 
   async #attemptWhole(call: Call, attempt: Attempt): Promise<Outcome> {
@@ -436,12 +458,17 @@ export class Conversation {
         return this.#refuse(outcome.error);
       case 'answered':
         // A continued response is only in part that of the last exchange.
-        if (!outcome.error && !this.#continuation?.notes.length)
-          this.#caching?.save(this.#exchange, this.#candidate, this.#request.record.attempt?.rules);
+        if (!outcome.error && !this.#continuation?.notes.length) this.#saveResponse();
         return outcome.reply ? this.#send(outcome.reply) : this.#finishStream(outcome.error);
       default:
         return outcome satisfies never;
     }
+  }
+
+  #saveResponse(): void {
+    if (!this.#candidate) return;
+    const sealing = this.#services.sealing?.(this.#candidate);
+    this.#caching?.save(this.#exchange, { candidate: this.#candidate, sealing }, this.#request.record.attempt?.rules);
   }
 
   /** Records the exchange; the client may receive its end when the promise resolves. */
@@ -466,6 +493,7 @@ export class Conversation {
     const { limits } = this.#services;
     const result = this.#buildResult(reply.status, error);
     await this.#settle(result);
+    await this.#request.state?.beforeReply(reply, this.#caching?.hit ? undefined : this.#candidate);
     sendReply(this.#request.connection.response, reply, result, {
       stallMs: limits.stallMs,
       redact: chooseRedact(error, this.#services),
@@ -512,7 +540,7 @@ export class Conversation {
   }
 
   #createClientStream(): ClientStream {
-    const { client, wire, connection, observer } = this.#request;
+    const { client, wire, connection, observer, state } = this.#request;
     const { limits, streams, redact } = this.#services;
     const { heartbeatMs, stallMs } = limits;
     return new ClientStream(connection, {
@@ -526,6 +554,7 @@ export class Conversation {
       stallMs,
       onStall: (isStalled) => streams.stall(connection, isStalled),
       observer,
+      onSent: state && ((bytes) => state.sent(bytes, this.#candidate)),
     });
   }
 
@@ -609,6 +638,10 @@ export interface ModelRequest {
   rule: Rule | undefined;
   /** When the whole request had arrived, by `services.now`. */
   receivedAt: number;
+  /** The lane of a WebSocket connection that the request came over; undefined for HTTP. */
+  lane?: Lane | undefined;
+  /** What the request refers to, and what is kept of its response. */
+  state?: ExchangeState | undefined;
 }
 
 /**
@@ -622,6 +655,8 @@ export interface Result extends Progress {
   status: number;
   ending: Ending;
   error?: CanonicalError | undefined;
+  /** The exchange continues without its client, and settles its record itself. */
+  isDetached?: boolean;
   /** Whose response it is, when nothing was sent upstream for this request: that of an earlier one. */
   reused?: Reuse | undefined;
   /** What changed in the prompt since the turn before: `tools[3].description changed`. */

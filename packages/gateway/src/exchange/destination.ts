@@ -29,6 +29,8 @@ export interface PassedRequest {
   method: string;
   route: Route;
   directory: Directory;
+  /** The only provider that may get the request: it keeps the object that the request is about for this client. */
+  keeper?: string | undefined;
 }
 
 /** The body of a request and its `content-type`. */
@@ -73,7 +75,10 @@ function findFirst(request: PassedRequest, { bytes }: PassedBody): Destination {
 
 function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...ProviderEndpoint[]] {
   const { directory, route } = request;
-  const [first, ...others] = directory.providersFor(route.client.id);
+  const { keeper } = request;
+  const [first, ...others] = directory
+    .providersFor(route.client.id)
+    .filter(({ provider }) => keeper === undefined || provider.id === keeper);
   if (first) return [first, ...others];
   const reason = `no provider with protocol ${route.client.id} is configured`;
   throw createRefusal('NOT_FOUND', `${formatEndpoint(request)} cannot be passed through: ${reason}`);
@@ -199,7 +204,7 @@ function explainRefusal(
   const { route, method, directory } = request;
   // Audio and images have fixed paths, all of them stateless.
   const kind = route.type === 'PASSTHROUGH' ? readKind(url, method, provider) : 'stateless';
-  const why = findRefusal(kind, passthrough, { isShared: !directory.gatekeeper.isOpen });
+  const why = findRefusal(kind, passthrough, { isShared: !directory.gatekeeper.isOpen && request.keeper === undefined });
   return (
     why &&
     createRefusal(why.code, `${formatEndpoint(request)} ${why.reason}; set providers.${provider.id}.passthrough to ${why.remedy}`)

@@ -28,7 +28,7 @@ export interface RepeatableRequest {
 
 /** What a request does when it is the first with its key, and what the ledger knows of it by its headers. */
 export interface RepeatableWork {
-  readonly body: Buffer;
+  readBody(): Promise<Buffer>;
   readonly record: ExchangeRecord;
   describe(): Omit<ExchangeOpening, 'id' | 'ts'>;
   run(): Promise<Result>;
@@ -49,7 +49,7 @@ async function respondKeyed(key: string, incoming: RepeatableRequest, work: Repe
   incoming.headers = { ...incoming.headers, [HEADER]: scopeKey(key, caller) };
   if (!idempotency) return work.run();
   const name = digest(JSON.stringify([caller, incoming.route.path, key]));
-  const fingerprint = readFingerprint(work.body, incoming.headers['content-type'] ?? '');
+  const fingerprint = readFingerprint(await work.readBody(), incoming.headers['content-type'] ?? '');
   const known = idempotency.find(name);
   if (known) {
     checkSharable(known, fingerprint);

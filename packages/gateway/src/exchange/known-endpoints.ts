@@ -17,6 +17,25 @@ export function findEndpoint(protocol: ProtocolId, method: string, path: string)
   return branch?.methods.get(allowed as PassedMethod); // any other text is not in the map
 }
 
+/**
+ * The stored object that a request is about: its id, or none for a request that creates one. Undefined for requests
+ * about no single object.
+ */
+export function findObject(protocol: ProtocolId, method: string, path: string): { id: string | undefined } | undefined {
+  const plain = path.replace(/^(?:\/upload)?\/v\d+(?:(?:alpha|beta)\d*)?\//, '');
+  const kind = findEndpoint(protocol, method, plain);
+  if (kind !== 'stored' && kind !== 'create') return undefined;
+  const isGemini = protocol === 'gemini';
+  let branch: Branch | undefined = ENDPOINT_TREES[protocol];
+  for (const segment of isGemini ? splitPath(plain) : plain.split('/')) {
+    const literal: Branch | undefined = branch?.literals.get(segment);
+    // A model is no stored object.
+    if (!literal && branch !== ENDPOINT_TREES[protocol].literals.get('models')) return { id: decodeURIComponent(segment) };
+    branch = literal ?? branch?.any;
+  }
+  return kind === 'create' ? { id: undefined } : undefined;
+}
+
 /** `stored` reads, changes or deletes an object that the provider keeps; `create` makes a new one. */
 export type EndpointKind = 'stateless' | 'create' | 'stored';
 

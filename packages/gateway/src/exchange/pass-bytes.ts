@@ -47,6 +47,8 @@ export interface ForwardedRequest {
   /** What the request holds at the gate; undefined without limits. */
   admission?: Admission | undefined;
   observer?: ExchangeObserver | undefined;
+  /** Called with the body of a successful response before the client has all of it, unless it is large. */
+  onReply?: ((body: Buffer, provider: string) => void) | undefined;
 }
 
 function buildCall(
@@ -98,6 +100,8 @@ class Passage implements Receiver {
   #state: State = 'waiting';
   /** Bytes that the client receives when the ledger has what it must have before. */
   #held: Uint8Array[] = [];
+  /** The start of the body, for who wants to know what it describes. */
+  readonly #copy: Collector | undefined;
   /** Bytes of the body that have not arrived; infinite when the upstream does not say. */
   #left = Number.POSITIVE_INFINITY;
   /** The upstream has sent everything while the attempt was recorded. */
@@ -110,6 +114,7 @@ class Passage implements Receiver {
     this.#services = services;
     this.#endpoint = endpoint;
     this.#resolve = resolve;
+    this.#copy = forwarded.onReply && new Collector(MAX_COPIED);
     const { connection } = forwarded;
     this.#deadline = new Deadline({
       clock: connection.clock,
@@ -215,6 +220,7 @@ class Passage implements Receiver {
   /** The bytes that complete the body are the end of the response: they are held back until that is recorded. */
   #send(chunk: Uint8Array): void {
     this.#forwarded.observer?.sent(chunk);
+    this.#copy?.push(chunk);
     this.#left -= chunk.length;
     if (this.#left <= 0) this.#held.push(chunk);
     else if (!this.#forwarded.response.write(chunk)) this.#wait();
@@ -228,6 +234,7 @@ class Passage implements Receiver {
   }
 
   #finish(): void {
+    if (this.#copy) this.#forwarded.onReply?.(this.#copy.take(), this.#endpoint.provider.id);
     const { provider, model } = this.#progress;
     const { response } = this.#forwarded;
     if (provider !== undefined && model !== undefined) this.#services.metrics.answeredFor(provider, model);
@@ -332,6 +339,9 @@ class Passage implements Receiver {
     record.endAttempt({ ending, error, possiblyBilled });
   }
 }
+
+/** Descriptions of stored objects are short. */
+const MAX_COPIED = 256 * 1024;
 
 /** How an exchange ended. */
 type End = Pick<Result, 'status' | 'ending' | 'error'>;

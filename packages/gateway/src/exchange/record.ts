@@ -1,7 +1,7 @@
 /** The record of one exchange in the ledger: opened when its request is read, settled before the client has its last byte. */
 
 import type { CanonicalError, CanonicalUsage, Diagnostic, HeaderBag, ProtocolId } from '@sluice/core';
-import type { Admission as GateAdmission } from '../admission/gate.ts';
+import type { AdmissionGate, Admission as GateAdmission } from '../admission/gate.ts';
 import type { Clock, Timer } from '../http/clock.ts';
 import type { Cost } from '../prices/cost.ts';
 import type {
@@ -74,6 +74,11 @@ export class ExchangeRecord {
     const { tokens, provenance, possiblyBilled } = this.#totals.sum;
     if (provenance === null) return possiblyBilled ? null : 0;
     return (tokens.input_tokens ?? 0) + (tokens.output_tokens ?? 0);
+  }
+
+  /** Gives back what the exchange holds at the gate, and charges what it used. Only the first call counts. */
+  endAdmission(gate: Pick<AdmissionGate, 'end'>): void {
+    if (this.admission) gate.end(this.admission, { micros: this.charged, tokens: this.tokens });
   }
 
   /** Whether the exchange is recorded at all. */

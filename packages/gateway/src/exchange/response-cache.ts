@@ -1,6 +1,13 @@
 /** Sends the response to an equal chat request again, in any protocol, whole or as a stream. docs/cache.md is the guide. */
 
-import { type CanonicalRequest, type CanonicalResponse, CodecError, type Exchange, type Provider } from '@sluice/core';
+import {
+  type CanonicalRequest,
+  type CanonicalResponse,
+  CodecError,
+  type Exchange,
+  type Provider,
+  type Sealing,
+} from '@sluice/core';
 import { CODECS, decodeRequest, type ResponseOptions } from '@sluice/core/engine';
 import { encodeResponse, encodeResponseStream } from '@sluice/core/internal';
 import type { CacheOptions } from '../config/options.ts';
@@ -21,7 +28,13 @@ export interface Caching {
   /** Whether the response is saved, so that all of it has to be kept. */
   readonly saves: boolean;
   /** Saves a response that was sent. `rules`: the rules of its protocol that it breaks. */
-  save(exchange: Exchange | undefined, candidate: Candidate | undefined, rules?: readonly string[]): void;
+  save(exchange: Exchange | undefined, source: ResponseSource, rules?: readonly string[]): void;
+}
+
+/** Which upstream made a response, and how its opaque state is sealed for clients. */
+interface ResponseSource {
+  readonly candidate: Candidate;
+  readonly sealing: Sealing | undefined;
 }
 
 /** A response of the cache, for the client of this request. */
@@ -36,6 +49,7 @@ interface Entry {
   /** The canonical response as JSON. */
   readonly text: string;
   readonly provider: Provider;
+  readonly sealing: Sealing | undefined;
   readonly requestId: string;
   /** When the response was sent, for protocols that name it: Unix seconds. */
   readonly seconds: number;
@@ -72,6 +86,7 @@ export class ResponseCache {
   begin(request: ModelRequest, candidates: readonly Candidate[]): Caching | undefined {
     const names = [request.target.model, ...candidates.map(nameTarget)];
     if (!names.some((name) => this.#patterns.some((pattern) => matches(pattern, name)))) return undefined;
+    if (request.state?.mayReuse === false) return BYPASS;
     const control = request.wire.headers['cache-control'] ?? '';
     const canonical = decode(request);
     if (!canonical || !isCacheable(canonical) || NO_STORE.test(control)) return BYPASS;
@@ -82,11 +97,12 @@ export class ResponseCache {
       status: isRefresh ? 'bypass' : entry ? 'hit' : 'miss',
       hit: entry && createHit(entry, request, canonical),
       saves: !entry,
-      save: (exchange, candidate, rules = []) => {
+      save: (exchange, { candidate, sealing }, rules = []) => {
         const response = rules.length === 0 ? exchange?.canonicalResponse : undefined;
-        if (entry || !response || !candidate || !isComplete(response)) return;
+        if (entry || !response || !isComplete(response)) return;
         const seconds = Math.floor(Date.now() / 1000);
-        this.#add(digest, { text: JSON.stringify(response), provider: describe(candidate), requestId: request.id, seconds });
+        const [text, provider] = [JSON.stringify(response), describe(candidate)];
+        this.#add(digest, { text, provider, sealing, requestId: request.id, seconds });
       },
     };
   }
@@ -182,13 +198,16 @@ const COMPLETE: ReadonlySet<unknown> = new Set(['end_turn', 'stop_sequence', 'to
 const describe = ({ provider: { id, protocol, base_url } }: Candidate): Provider => ({ id, protocol, base_url });
 
 function createHit(
-  { text, provider, requestId, seconds }: Entry,
-  { client, wire }: ModelRequest,
+  { text, provider, sealing, requestId, seconds }: Entry,
+  { client, wire, state }: ModelRequest,
   request: CanonicalRequest,
 ): CacheHit {
   const response: CanonicalResponse = JSON.parse(text);
   const now = (): number => seconds;
-  const options: ResponseOptions = { from: CODECS[provider.protocol], to: client, provider, request, now, isRenamed: false };
+  const from = CODECS[provider.protocol];
+  // A server of the client's protocol writes these fields itself.
+  const envelope = provider.protocol === client.id ? undefined : state?.envelope;
+  const options: ResponseOptions = { from, to: client, provider, request, now, isRenamed: false, sealing, envelope };
   const message = `repeats the response of request ${requestId}; not sent upstream`;
   return {
     encode: () => encodeResponse(response, options),

@@ -50,7 +50,7 @@ export interface StreamEnd {
   /** Continues a stream that breaks off; undefined when it ends in an error. */
   continuation?: Continuation | undefined;
   /** Records how the response ends. Its last bytes are held back until the promise resolves. */
-  recordEnd: (error: CanonicalError | undefined) => Promise<void> | undefined;
+  recordEnd: (error: CanonicalError | undefined, held: readonly Uint8Array[]) => Promise<void> | undefined;
 }
 
 type MessageStart = Extract<CanonicalStreamEvent, { type: 'message_start' }>['message'];
@@ -280,7 +280,7 @@ class StreamAttempt implements Receiver {
 
   #recordEnd(): Promise<void> | undefined {
     this.#observe();
-    return this.#end.recordEnd(this.#stream.error);
+    return this.#end.recordEnd(this.#stream.error, this.#held);
   }
 
   /** What the ledger keeps of the stream itself. */

@@ -8,6 +8,7 @@ import {
   type ProtocolId,
   type Provider,
   type ProviderProfile,
+  type Sealing,
   type WireReply,
 } from '@sluice/core';
 import type { AdmissionGate } from '../admission/gate.ts';
@@ -51,6 +52,7 @@ import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
 import type { AttemptRecord, ExchangeRecord, RecordKeeping } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
+import type { ResponseKeeper } from './state.ts';
 
 /** What every exchange needs. */
 export interface Services {
@@ -76,6 +78,10 @@ export interface Services {
   readonly modelLists: ModelLists;
   /** How exchanges are recorded; undefined when they are not. */
   readonly keeping: RecordKeeping | undefined;
+  /** Keeps responses; undefined when none is kept. */
+  readonly responses: ResponseKeeper | undefined;
+  /** Seals the opaque state of a candidate; undefined when it travels as plain text. */
+  readonly sealing: ((candidate: Candidate) => Sealing) | undefined;
   /** Responses of requests with an `Idempotency-Key`; undefined when they are not shared. */
   readonly idempotency: IdempotentResponses | undefined;
   /** Responses that are sent again for equal requests; undefined when none are. */

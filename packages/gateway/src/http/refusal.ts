@@ -1,4 +1,6 @@
-import { type CanonicalError, CodecError } from '@sluice/core';
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
 
 /** An error for a request that the gateway itself rejects. */
 export const refusal = (
@@ -7,3 +9,17 @@ export const refusal = (
   message: string,
   retry_after_ms?: number,
 ): CodecError => new CodecError({ code, message, http_status, ...(retry_after_ms !== undefined && { retry_after_ms }) });
+
+/** Writes an error to a connection that node serves no more, and closes it. `redact` removes secrets, for errors that quote. */
+export function endWithReply(
+  socket: Duplex,
+  { status, body }: WireReply,
+  id: string,
+  redact: (text: string) => string = (text) => text,
+): void {
+  const text = redact(JSON.stringify(body));
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nx-sluice-request-id: ${id}\r\n\r\n${text}`,
+    () => socket.destroy(),
+  );
+}

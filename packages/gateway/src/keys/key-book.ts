@@ -116,6 +116,11 @@ export class KeyBook {
     this.#listeners.push(listener);
   }
 
+  /** A secret for another purpose than keys. Random, and so of this process only, while there is no pepper file. */
+  deriveSecret(purpose: string): Buffer {
+    return this.#pepper.derive(purpose);
+  }
+
   /** Whether a text is a key. Undefined when no key has its id or secret. Does no I/O. */
   check(text: string): Admission | undefined {
     if (parseKeyId(text) === undefined) return undefined;

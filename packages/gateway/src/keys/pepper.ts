@@ -1,6 +1,6 @@
 /** The pepper: 32 random bytes outside of the database. Without them, the digests in the database are of no use. */
 
-import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { readCode } from '@sluice/lab/text';
 
@@ -20,6 +20,11 @@ export class Pepper {
   /** The digest of a key text. */
   digest(text: string): Buffer {
     return createHmac('sha256', this.#key).update(text).digest();
+  }
+
+  /** A secret for another purpose, from which neither the pepper nor the secret of any other purpose can be found. */
+  derive(purpose: string): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.#key, '', purpose, PEPPER_BYTES));
   }
 }
 

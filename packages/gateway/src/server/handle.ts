@@ -3,19 +3,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, type HeaderBag, type InterfaceType, type Note } from '@sluice/core';
 import { encodeError, type Route, readRequestTarget } from '@sluice/core/engine';
+import type { Admission } from '../admission/gate.ts';
 import { LimitRefusal } from '../admission/refusals.ts';
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, findRule, type ModelRequest, type Result } from '../exchange/conversation.ts';
 import { checkPassable, findDestination } from '../exchange/destination.ts';
 import { respondOnce } from '../exchange/idempotency.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
-import { passBytes } from '../exchange/pass-bytes.ts';
+import { type ForwardedRequest, passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import { endBeforeRequest, parseRequest, readBody } from '../exchange/request-body.ts';
+import type { Lane } from '../exchange/state.ts';
 import { type Directory, findEnding, INTERNAL, type Services } from '../exchange/types.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import { refusal } from '../http/refusal.ts';
+import { isWebSocketOffer } from '../http/upgrade.ts';
 import { ANYBODY, type Caller } from '../keys/caller.ts';
 import { checkModelScope, checkModelScopes } from '../keys/scope.ts';
 import { REQUEST_MESSAGE } from '../observe/log.ts';
@@ -46,8 +49,11 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   await connection.closed();
   streams.leave(connection);
   incoming.observer?.ended(result);
-  if (record) settleRecord(record, incoming, result);
-  if (record?.admission) services.gate.end(record.admission, { micros: record.charged, tokens: record.tokens });
+  // A background run settles its record and gives back what it holds at the gate when it ends.
+  if (record && !result.isDetached) {
+    settleRecord(record, incoming, result);
+    record.endAdmission(services.gate);
+  }
   report(incoming, result, (services.now() - started) / 1000, services);
 }
 
@@ -64,6 +70,8 @@ export interface Incoming {
   directory: Directory;
   /** Who sends the request; undefined before it is admitted. */
   caller?: Caller;
+  /** The lane of a WebSocket connection that the request came over; undefined for HTTP. */
+  lane?: Lane;
   /** Set when the request has been read and the exchange is captured. */
   observer?: ExchangeObserver | undefined;
 }
@@ -155,17 +163,19 @@ export const METHODS = {
   PASSTHROUGH: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
 } as const satisfies Record<InterfaceType, readonly string[]>;
 
+/** Whether a route is one where clients may use WebSocket. */
+export const isResponsesRoute = ({ type, client }: Route): boolean => type === 'CHAT' && client.id === 'openai-responses';
+
 /**
- * Codex tries WebSocket seven times before it uses HTTP, but only once after a 426. Other upgrades are ignored (RFC
- * 9110 7.8).
+ * Refuses WebSocket where it is off. Codex tries it seven times before it uses HTTP, but only once after a 426. Other
+ * upgrades are ignored (RFC 9110 7.8).
  */
 function checkUpgrade({ request, response, route }: Incoming): void {
-  const isWebSocket = request.method === 'GET' && /(?:^|[,\s])websocket(?:$|[,\s])/i.test(request.headers.upgrade ?? '');
-  if (!isWebSocket || route.type !== 'CHAT' || route.client.id !== 'openai-responses') return;
+  if (!isWebSocketOffer(request) || !isResponsesRoute(route)) return;
   // A 426 names the protocol to use, and that field needs its connection option (RFC 9110 15.5.22).
   response.setHeader('upgrade', 'HTTP/1.1');
   response.setHeader('connection', 'close, upgrade');
-  throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is not supported; send POST requests over HTTP');
+  throw refusal(426, 'UNSUPPORTED_INTERFACE', 'WebSocket is off (responses.websocket); send POST requests over HTTP');
 }
 
 async function converse(
@@ -177,8 +187,8 @@ async function converse(
   const body = await readBody(incoming, services.limits);
   const describe = (): RequestFacts => describeRequest(incoming);
   const run = async (): Promise<Result> =>
-    new Conversation(await readModelRequest(kind, incoming, body, record, services), services).run();
-  return respondOnce(incoming, { body, record, describe, run }, services);
+    runModelRequest(await readModelRequest(kind, incoming, body, record, services), incoming, services);
+  return respondOnce(incoming, { readBody: async () => body, record, describe, run }, services);
 }
 
 async function readModelRequest(
@@ -188,7 +198,7 @@ async function readModelRequest(
   record: ExchangeRecord,
   services: Services,
 ): Promise<ModelRequest> {
-  const { id, request, connection, route, headers, directory, caller } = incoming;
+  const { id, request, connection, route, headers, directory, caller, lane } = incoming;
   const { text, body } = parseRequest(bytes, services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
@@ -208,7 +218,9 @@ async function readModelRequest(
   const rule = kind === 'chat' ? findRule({ client, wire, target, caller, directory }) : undefined;
   // What the request may cost depends on the model that it is sent to.
   const model = rule?.use ?? target.model;
-  const gated = admitModelRequest(incoming, record, { model, body, bytes: bytes.length }, services);
+  const history = kind === 'chat' ? services.responses?.measure(body, caller ?? ANYBODY, lane) : undefined;
+  const size = bytes.length + (history ?? 0);
+  const gated = admitModelRequest(incoming, record, { model, body, bytes: size }, services);
   const admission = gated instanceof Promise ? await gated : gated;
   record.admission = admission;
   const { observers } = services;
@@ -230,12 +242,19 @@ async function readModelRequest(
     directory,
     caller,
     receivedAt,
+    lane,
   };
 }
 
+/** Runs a request, with the state that it refers to where responses are kept. */
+const runModelRequest = (request: ModelRequest, { caller = ANYBODY }: Incoming, services: Services): Promise<Result> =>
+  request.kind === 'chat' && services.responses
+    ? services.responses.run(request, caller, services)
+    : new Conversation(request, services).run();
+
 /** Finds what a model name stands for, as `provider/model`. */
 const createTargetFinder =
-  ({ directory, route }: Incoming) =>
+  ({ directory, route }: Pick<Incoming, 'directory' | 'route'>) =>
   (model: string): readonly string[] =>
     directory.resolve(model, route.client.id).map(({ provider, model: name }) => `${provider.id}/${name}`);
 
@@ -256,19 +275,40 @@ function beginCapture(
 
 /** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
 async function pass(incoming: Incoming, record: ExchangeRecord, services: Services): Promise<Result> {
-  const { request, route, directory } = incoming;
-  const passed = { method: request.method ?? 'GET', route, directory };
-  checkPassable(passed);
-  const body = await readBody(incoming, services.limits);
+  let body: Promise<Buffer> | undefined;
+  const readOnce = (): Promise<Buffer> => (body ??= readBody(incoming, services.limits));
   const describe = (): RequestFacts => describeRequest(incoming);
-  const run = (): Promise<Result> => forward(incoming, passed, body, record, services);
-  return respondOnce(incoming, { body, record, describe, run }, services);
+  const run = (): Promise<Result> => serveOrForward(incoming, readOnce, record, services);
+  return respondOnce(incoming, { readBody: readOnce, record, describe, run }, services);
+}
+
+async function serveOrForward(
+  incoming: Incoming,
+  readOnce: () => Promise<Buffer>,
+  record: ExchangeRecord,
+  services: Services,
+): Promise<Result> {
+  const { request, route, directory, caller = ANYBODY } = incoming;
+  const admitModel = async (model: string, body: unknown, bytes: number): Promise<Admission | undefined> => {
+    checkModelScope(caller, model, createTargetFinder(incoming));
+    checkLedger(services);
+    if (record.isKept) record.open({ ...describeRequest(incoming), model_requested: model });
+    record.admission = await admitModelRequest(incoming, record, { model, body, bytes }, services);
+    return record.admission;
+  };
+  const served = await services.responses?.serve({ ...incoming, record, caller, readBody: readOnce, admitModel }, services);
+  if (served?.is === 'served') return served.result;
+  const passed = { method: request.method ?? 'GET', route, directory, keeper: served?.provider };
+  checkPassable(passed);
+  const bytes = await readOnce();
+  served?.checkBody?.(bytes);
+  return forward(incoming, passed, { bytes, onReply: served?.onReply }, record, services);
 }
 
 async function forward(
   incoming: Incoming,
   passed: Parameters<typeof checkPassable>[0],
-  bytes: Buffer,
+  { bytes, onReply }: Pick<ForwardedRequest, 'onReply'> & { bytes: Buffer },
   record: ExchangeRecord,
   services: Services,
 ): Promise<Result> {
@@ -283,7 +323,7 @@ async function forward(
   const { observers } = services;
   if (observers)
     incoming.observer = beginCapture(incoming, record, { model: destination.model, isStream: false, body: bytes }, observers);
-  return passBytes({ ...incoming, record, admission }, destination, services);
+  return passBytes({ ...incoming, record, admission, onReply }, destination, services);
 }
 
 function sendJson({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {

@@ -26,6 +26,7 @@ import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
 import { loadSnapshot } from '../prices/snapshot.ts';
+import { openResponseState } from '../responses/open.ts';
 import { Router } from '../routing/router.ts';
 import type { Store } from '../store/index.ts';
 import { Breakers } from '../upstream/breaker.ts';
@@ -111,6 +112,13 @@ export async function run({
     clock: REAL_CLOCK,
     read: async (id) => (await store.get(id))?.exchange ?? null,
   });
+  const kept = await openResponseState({
+    options: first.responses,
+    clock: REAL_CLOCK,
+    folder: store.folder,
+    log,
+    sealKey: keys.deriveSecret('sluice capsules'),
+  });
   const services = createServices({
     limits: first.limits,
     log,
@@ -123,6 +131,7 @@ export async function run({
     timeZone,
     idempotency,
     cache,
+    state: kept,
   });
   await services.gate.prepare(first.budgets);
   captures = await openCaptures(first, { store, secrets, services });
@@ -148,6 +157,7 @@ export async function run({
     await captures?.close();
     await metricsListener?.close();
     services.metrics.close();
+    await kept.close();
     services.gate.close();
     await keys.close();
     const lost = await store.close();
@@ -308,7 +318,7 @@ const NAME_LIMITS = { entries: 1000, bytes: 256 * 1024 };
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
   const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK, secrets } = options;
-  const { timeZone = 'UTC', idempotency, cache, wallClock = Date.now } = options;
+  const { timeZone = 'UTC', idempotency, cache, wallClock = Date.now, state } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
@@ -353,6 +363,8 @@ export function createServices(options: ServiceOptions): Services {
       }),
     idempotency: idempotency && new IdempotentResponses(idempotency, clock),
     cache: cache && new ResponseCache(cache, clock),
+    responses: state?.responses,
+    sealing: state?.sealing,
     observers: undefined,
     modelLists: new ModelLists({
       dialer,
@@ -371,6 +383,8 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   /** Is told of every exchange that is recorded. */
   feed?: ChangeFeed;
   durability?: Durability;
+  /** What keeps the state of responses; without it, none is kept. */
+  state?: Pick<Services, 'responses' | 'sealing'>;
   /** Removed from what is recorded. */
   secrets?: SecretRegistry;
   /** The time zone of budgets; UTC by default. */

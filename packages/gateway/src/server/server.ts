@@ -1,31 +1,35 @@
 /** The gateway's HTTP server, its own pages, and responses to unreadable requests. */
 
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { CodecError } from '@sluice/core';
 import { encodeError, findRoute } from '@sluice/core/engine';
 import { type AdminApi, type AdminRequest, isAdminPath } from '../admin/api.ts';
 import { Problem } from '../admin/problem.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
-import { type Services, STOPPED } from '../exchange/types.ts';
+import { INTERNAL, type Services, STOPPED } from '../exchange/types.ts';
 import { type ClientAddress, readClientAddress } from '../http/client-address.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
-import { refusal } from '../http/refusal.ts';
+import { endWithReply, refusal } from '../http/refusal.ts';
 import { type TlsPair, TlsServer } from '../http/tls.ts';
+import { createUpgradableRequest, isWebSocketOffer } from '../http/upgrade.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
-import { checkForm } from './admit.ts';
-import { handle, type Incoming } from './handle.ts';
+import { admit, checkForm } from './admit.ts';
+import { handle, type Incoming, isResponsesRoute } from './handle.ts';
 import { MetricsAccess, sendMetrics } from './metrics-page.ts';
+import { ResponseSockets } from './websocket.ts';
 
 /** The gateway's HTTP server. */
 export class Gateway {
   readonly #services: Services;
   readonly #server: Server | HttpsServer;
   readonly #tls: TlsServer | undefined;
+  readonly #sockets: ResponseSockets;
   readonly #metricsAccess: MetricsAccess;
   readonly #admin: AdminApi | undefined;
   #isDraining = false;
@@ -35,9 +39,11 @@ export class Gateway {
   constructor(services: Services, admin?: AdminApi, tls?: TlsPair) {
     const { limits } = services;
     this.#services = services;
+    this.#sockets = new ResponseSockets(services);
     this.#metricsAccess = new MetricsAccess(services.log);
     this.#admin = admin;
     const options = {
+      IncomingMessage: createUpgradableRequest((request) => this.#acceptsUpgrade(request)),
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersReadMs,
       requestTimeout: limits.requestReadMs,
@@ -58,6 +64,7 @@ export class Gateway {
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     this.#server.on('request', this.#onRequest);
     this.#server.on('checkContinue', this.#onRequest);
+    this.#server.on('upgrade', this.#onUpgrade);
     this.#server.on('clientError', this.#onUnreadable);
     const accepted = this.#tls ? 'secureConnection' : 'connection';
     this.#server.on(accepted, (socket: Socket) => socket.on('end', () => this.#halfClose(socket)));
@@ -84,8 +91,9 @@ export class Gateway {
     this.#tls?.closeHandshakes();
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
     const deadline = clock.setTimer(() => streams.stop(STOPPED), deadlineMs);
-    const end = clock.setTimer(() => this.#server.closeAllConnections(), deadlineMs + LAST_READ_MS);
+    const end = clock.setTimer(() => this.#closeAll(), deadlineMs + LAST_READ_MS);
     this.#server.closeIdleConnections();
+    this.#sockets.drain();
     await closed;
     await streams.empty();
     sweep.close();
@@ -93,6 +101,11 @@ export class Gateway {
     end.close();
     memory.close();
     await dialer.close();
+  }
+
+  #closeAll(): void {
+    this.#server.closeAllConnections();
+    this.#sockets.terminate();
   }
 
   /**
@@ -119,6 +132,33 @@ export class Gateway {
       this.#route(id, request, response);
     } catch (cause) {
       this.#crash(cause, id, response);
+    }
+  };
+
+  /** Whether a request opens a WebSocket. Other upgrades are ignored, and `handle` refuses those that are off. */
+  #acceptsUpgrade(request: IncomingMessage): boolean {
+    if (!this.#services.responses?.openLanes || this.#isDraining || !isWebSocketOffer(request)) return false;
+    return isResponsesRoute(findRoute(request.url ?? '/', joinHeaders(request.headers)));
+  }
+
+  /** Checks a request for a WebSocket as any other, and takes over its connection. */
+  readonly #onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const id = randomUUID();
+    // Until the connection is taken over, or when that fails.
+    socket.on('error', () => socket.destroy());
+    try {
+      const directory = this.#services.directory();
+      const client = readClientAddress(request, directory.proxies);
+      const headers = readClientHeaders(request, client);
+      const route = findRoute(request.url ?? '/', headers);
+      admit({ request, client, headers, route, directory }, this.#services);
+      this.#sockets.accept({ headers, client, route }, request, socket, head);
+    } catch (cause) {
+      const { error } = cause instanceof CodecError ? cause : INTERNAL_ERROR;
+      const message = cause instanceof CodecError ? 'WebSocket refused' : String(cause instanceof Error ? cause.stack : cause);
+      this.#services.log.warn({ request_id: id, status: error.http_status, reason: error.message }, message);
+      const { client } = findRoute(request.url ?? '/', {});
+      endWithReply(socket, encodeError(error, { to: client }), id, this.#services.redact);
     }
   };
 
@@ -200,6 +240,8 @@ function readClientHeaders({ headers: given }: IncomingMessage, { host }: Client
   return host === undefined ? headers : { ...headers, host };
 }
 
+const INTERNAL_ERROR = new CodecError(INTERNAL);
+
 /** When TCP keep-alive begins to probe a silent peer; libuv then probes ten times, one second apart. */
 const PEER_SILENCE_MS = 30_000;
 
@@ -264,13 +306,8 @@ function respondUnreadable(error: Error, socket: Socket, log: Logger): void {
   }
   const id = randomUUID();
   const reply = encodeError(explainUnreadable(error).error, { to: findRoute(readTarget(error), {}).client });
-  const { status } = reply;
-  log.info({ request_id: id, status, ending: 'refused', error: String(readCode(error)) }, 'invalid HTTP request');
-  const body = JSON.stringify(reply.body);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-sluice-request-id: ${id}\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
+  log.info({ request_id: id, status: reply.status, ending: 'refused', error: String(readCode(error)) }, 'invalid HTTP request');
+  endWithReply(socket, reply, id);
 }
 
 /** The request target of the first line, if it was read: it determines the client's protocol. */

@@ -1,6 +1,7 @@
 import { Captures } from '../../src/capture/captures.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { Secret, SecretRegistry } from '../../src/config/secrets.ts';
+import type { Services } from '../../src/exchange/types.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { type Started, type StartOptions, startGateway } from '../gateway/start.ts';
 
@@ -32,6 +33,8 @@ export async function startCapturing({ secrets = [], folder, wallClock, ...optio
     onFailure: (reason) => void failures.push(reason),
     ...(wallClock && { wallClock }),
   });
-  const started = await startGateway({ ...options, services: (services) => ({ ...services, observers: captures }) });
+  // Without a sealing: the key of capsules is in no capture, so conversions with one cannot be repeated.
+  const change = (services: Services): Services => ({ ...services, observers: captures, sealing: undefined });
+  const started = await startGateway({ ...options, services: change });
   return { ...started, captures, failures };
 }

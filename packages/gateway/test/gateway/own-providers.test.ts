@@ -112,6 +112,7 @@ beforeAll(async () => {
   const url = await upstream.start();
   gateway = await startGateway({
     config: {
+      responses: { store: 'off' },
       providers: Object.fromEntries(
         PROTOCOLS.map((protocol) => [`own-${protocol}`, { protocol, base_url: `${url}/${protocol}/v1`, api_key: 'k' }]),
       ),

@@ -22,6 +22,7 @@ beforeAll(async () => {
   });
   gateway = await startGateway({
     config: {
+      responses: { store: 'off' },
       providers: {
         chat: row('openai-chat', 'chat/v1'),
         chat2: row('openai-chat', 'chat2/v1'),

@@ -22,7 +22,10 @@ beforeAll(async () => {
   const start = async (setting: Setting, passthrough: string | undefined): Promise<void> => {
     const rows = Object.entries(providersAt(faultd)).map(([id, row]) => [id, { ...row, ...(passthrough && { passthrough }) }]);
     const auth = setting.startsWith('locked') && { auth: { keys: [CLIENT_KEY] } };
-    gateways.set(setting, await startGateway({ config: { providers: Object.fromEntries(rows), ...auth } }));
+    gateways.set(
+      setting,
+      await startGateway({ config: { providers: Object.fromEntries(rows), responses: { store: 'off' }, ...auth } }),
+    );
   };
   await start('open', undefined);
   await start('locked', undefined);

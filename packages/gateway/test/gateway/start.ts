@@ -8,6 +8,8 @@ import { readTlsPair, type TlsFiles } from '../../src/http/tls.ts';
 import type { KeyBook } from '../../src/keys/key-book.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createRedact } from '../../src/observe/redact.ts';
+import { createResponseState } from '../../src/responses/open.ts';
+import type { ResponseStore } from '../../src/responses/store.ts';
 import { createDirectory } from '../../src/server/directory.ts';
 import { createServices } from '../../src/server/run.ts';
 import { Gateway } from '../../src/server/server.ts';
@@ -55,6 +57,8 @@ function issueShared(): TlsFiles {
 export interface Started {
   url: string;
   services: Services;
+  /** What is kept of responses. */
+  kept: ResponseStore | undefined;
   /** Everything that was logged, as it left. */
   lines: string[];
   log(): LogLine[];
@@ -76,6 +80,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   const lines: string[] = [];
   const redact = createRedact(secrets);
   const log = createLog('debug', redact, (line) => void lines.push(line));
+  const kept = createResponseState({ options: state.responses, clock });
   const made = createServices({
     limits: state.limits,
     log,
@@ -87,6 +92,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     ...(wallClock && { wallClock }),
     idempotency: state.idempotency,
     cache: state.cache,
+    state: kept,
   });
   const services = change(hasBreakers ? made : { ...made, breakers: new NoBreakers(() => 0) });
   const { scheme = process.env['SLUICE_TEST_SCHEME'] ?? 'http' } = options;
@@ -97,6 +103,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   return {
     url,
     services,
+    kept: kept.store,
     lines,
     log: parsed,
     ended: (id) => eventually(() => parsed().find((line) => line['request_id'] === id && line['msg'] === 'answered')),

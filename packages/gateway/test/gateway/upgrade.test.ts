@@ -5,7 +5,7 @@ import { type Reply, whole } from './http.ts';
 import { modelOf, PAIRS, type Pair, providersAt } from './pairs.ts';
 import { RawClient, requestText } from './raw-client.ts';
 import { good } from './scripts.ts';
-import { ask, type Started, startGateway } from './start.ts';
+import { ask, eventually, type Started, startGateway } from './start.ts';
 
 // RFC 9110 7.8: a server may ignore Upgrade. Where a client would only try again, it is told to use HTTP instead.
 
@@ -13,16 +13,19 @@ const CLIENT_KEY = 'client-key-0123456789';
 
 let faultd: Faultd;
 let open: Started;
+let off: Started;
 let locked: Started;
 
 beforeAll(async () => {
   faultd = await Faultd.start();
   open = await startGateway({ config: { providers: providersAt(faultd) } });
+  off = await startGateway({ config: { providers: providersAt(faultd), responses: { websocket: false } } });
   locked = await startGateway({ config: { providers: providersAt(faultd), auth: { keys: [CLIENT_KEY] } } });
 });
 
 afterAll(async () => {
   await open.close();
+  await off.close();
   await locked.close();
   await faultd.stop();
 });
@@ -42,24 +45,37 @@ async function get(url: string, path: string, headers: Record<string, string>): 
 }
 
 describe('WebSocket on Responses', () => {
+  test.each(['/v1/responses', '/openai/v1/responses', '/v1/responses?model=m'])('%s is upgraded', async (path) => {
+    const client = await RawClient.open(open.url);
+    client.send(requestText('GET', path, { ...WEBSOCKET, connection: 'keep-alive, upgrade', upgrade: 'WebSocket' }));
+    await eventually(() => client.received.toString().startsWith('HTTP/1.1 101 Switching Protocols'));
+    client.leave();
+  });
+
+  test.each<[name: string, headers: Record<string, string>, status: number]>([
+    ['no key', { 'sec-websocket-key': '' }, 400],
+    ['another version', { 'sec-websocket-version': '7' }, 400],
+    ['two protocols', { upgrade: 'h2c, websocket' }, 400],
+  ])('a handshake with %s is refused', async (_name, headers, status) => {
+    expect((await get(open.url, '/v1/responses', { ...WEBSOCKET, ...headers })).status).toBe(status);
+  });
+
   test.each([
     ['/v1/responses', WEBSOCKET],
     ['/openai/v1/responses', WEBSOCKET],
     ['/v1/responses?model=m', WEBSOCKET],
     ['/v1/responses', { ...WEBSOCKET, upgrade: 'WebSocket' }],
     ['/v1/responses', { ...WEBSOCKET, connection: 'keep-alive, upgrade', upgrade: 'h2c, websocket' }],
-  ])('%s %j gets 426 with the protocol to use', async (path, headers) => {
+  ])('%s %j gets 426 with the protocol to use where it is off', async (path, headers) => {
     faultd.play();
-    const reply = await get(open.url, path, headers);
-    expectRefused('openai-responses', reply, 426, 'WebSocket is not supported; send POST requests over HTTP');
+    const reply = await get(off.url, path, headers);
+    expectRefused('openai-responses', reply, 426, 'WebSocket is off (responses.websocket); send POST requests over HTTP');
     expect(reply.headers).toMatchObject({ upgrade: 'HTTP/1.1', connection: 'close, upgrade' });
     expect(faultd.served).toEqual([]);
   });
 
   test('a client without a key is rejected as on every path', async () => {
     expectRefused('openai-responses', await get(locked.url, '/v1/responses', WEBSOCKET), 401);
-    const headers = { ...WEBSOCKET, authorization: `Bearer ${CLIENT_KEY}` };
-    expectRefused('openai-responses', await get(locked.url, '/v1/responses', headers), 426);
   });
 
   test('GET without an upgrade stays 405', async () => {

@@ -143,12 +143,18 @@ describe('models', () => {
     ['moderations', 'POST', '/v1/moderations', { model: 'fast', input: 'a' }],
     ['moderations without a model', 'POST', '/v1/moderations', { input: 'a' }],
     ['a model', 'GET', '/v1/models/fast', undefined],
-    ['stored objects, which all keys share', 'GET', '/v1/files/file-1', undefined],
   ])('%s are in the scope', async (_, method, path, body) => {
     const served = faultd.served.length;
     const headers = { ...JSON_TYPE, ...bearer(await issue({ models: 'other/*' })) };
     const { status, text } = await send(gateway.url, path, { method, headers, body });
     expect(status, text).toBe(403);
+    expect(faultd.served).toHaveLength(served);
+  });
+
+  test('a stored object that the key did not make does not exist for it', async () => {
+    const served = faultd.served.length;
+    const { status } = await send(gateway.url, '/v1/files/file-1', { headers: bearer(await issue({ models: 'other/*' })) });
+    expect(status).toBe(404);
     expect(faultd.served).toHaveLength(served);
   });
 

@@ -62,6 +62,7 @@ beforeAll(async () => {
     admin: { key: 'file:secrets/admin' },
     metrics: { key: 'file:secrets/metrics' },
     capture: { providers: ['*'] },
+    responses: { websocket: false },
     limits: {
       retries: 0,
       retries_per_provider: 0,

@@ -47,14 +47,48 @@ function listInterfaces(): MatrixRoute[] {
   );
 }
 
+/** Endpoints of stored responses and conversations, which the gateway serves itself. */
+const STATE_ROUTES: readonly MatrixRoute[] = [
+  'GET responses/x',
+  'DELETE responses/x',
+  'POST responses/x/cancel',
+  'GET responses/x/input_items',
+  'POST responses/compact',
+  'POST conversations',
+  'GET conversations/x',
+  'POST conversations/x',
+  'DELETE conversations/x',
+  'GET conversations/x/items',
+  'POST conversations/x/items',
+  'GET conversations/x/items/y',
+  'DELETE conversations/x/items/y',
+].map((name) => {
+  const [method = '', path] = name.split(' ');
+  return { name, method, path: `/v1/${path}` };
+});
+
 const LISTED: readonly MatrixRoute[] = [
   ...listInterfaces(),
+  ...STATE_ROUTES,
   ...[...OWN_PAGES.keys()].map((path) => ({ name: path, method: 'GET', path })),
   ...ROUTES.map(({ method, path }) => ({ name: `${method} ${path}`, method, path: PREFIX + path.replace('{id}', 'x') })),
 ];
 
 /** The decision about every route. */
 const AUDIENCES: Readonly<Record<string, Audience>> = {
+  'GET responses/x': 'clients',
+  'DELETE responses/x': 'clients',
+  'POST responses/x/cancel': 'clients',
+  'GET responses/x/input_items': 'clients',
+  'POST responses/compact': 'clients',
+  'POST conversations': 'clients',
+  'GET conversations/x': 'clients',
+  'POST conversations/x': 'clients',
+  'DELETE conversations/x': 'clients',
+  'GET conversations/x/items': 'clients',
+  'POST conversations/x/items': 'clients',
+  'GET conversations/x/items/y': 'clients',
+  'DELETE conversations/x/items/y': 'clients',
   'openai-chat CHAT': 'clients',
   'openai-chat EMBEDDINGS': 'clients',
   'openai-chat RERANK': 'clients',

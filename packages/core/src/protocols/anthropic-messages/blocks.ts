@@ -13,7 +13,7 @@ import {
   type ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { type Attach, chooseModel, encodeCarrier, encodeCarrierInId, isForeign } from '../../codec/answers.ts';
+import { type Attach, carryBlob, chooseModel, encodeCarrierInId, findIssuer, isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -186,8 +186,7 @@ function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, r
   const blob = signature ?? held;
   if (wantsThinking || !blob || blob.origin === PROTOCOL) return id;
   if (!signature) response.held = undefined;
-  const provider = blob.provider ?? context.target?.provider.id ?? '';
-  const carried = encodeCarrierInId(id, blob, provider, signature ? 'next' : 'self');
+  const carried = encodeCarrierInId(id, blob, findIssuer(blob, context), signature ? 'next' : 'self', context.sealing);
   if (carried === undefined) dropSignature(path, 'tool_use', response);
   return carried ?? id;
 }
@@ -254,8 +253,8 @@ export const buildCarrierBlock = (blob: SignedBlob, attach: Attach, context: Cod
 });
 
 /** A signature of another provider is carried in place of Anthropic's, so that the client sends it back. */
-export function encodeSignature(blob: SignedBlob, attach: Attach, { target }: CodecContext): string {
-  return blob.origin === PROTOCOL ? blob.value : encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', attach);
+export function encodeSignature(blob: SignedBlob, attach: Attach, context: CodecContext): string {
+  return blob.origin === PROTOCOL ? blob.value : carryBlob(blob, attach, context);
 }
 
 /** An image as text: a Markdown link, or a placeholder if it has no URL. */

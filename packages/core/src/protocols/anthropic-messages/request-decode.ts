@@ -307,7 +307,7 @@ const THINKING_FIELDS: ReadonlySet<string> = new Set(['type', 'thinking', 'signa
 function decodeThinkingBlock(block: JsonObject, at: string, scope: Scope): ThinkingBlock | undefined {
   const value = textOrEmpty(block['signature']);
   const thinking = textOrEmpty(block['thinking']);
-  const carrier = decodeCarrier(value);
+  const carrier = decodeCarrier(value, scope.context);
   const isNext = carrier?.attach === 'next';
   if (isNext) scope.next = withPointer(`${at}.signature`, carrier.blob, scope.context);
   if (isNext && thinking === '') return undefined;
@@ -318,7 +318,7 @@ function decodeThinkingBlock(block: JsonObject, at: string, scope: Scope): Think
 
 /** A call of a client tool. Its id may carry the signature of the call, or of the reasoning before it. */
 function decodeToolUse(block: JsonObject, at: string, scope: Scope): ContentBlock[] {
-  const { id, carried } = decodeCarrierInId(expectName(block['id'], `${at}.id`));
+  const { id, carried } = decodeCarrierInId(expectName(block['id'], `${at}.id`), scope.context);
   if (carried?.attach === 'next') scope.next = withPointer(`${at}.id`, carried.blob, scope.context);
   const call = decodeCall({ ...block, id }, at, scope, undefined);
   return carried?.attach === 'self' ? [{ type: 'thinking', thinking: '', signature: carried.blob }, call] : [call];
@@ -362,7 +362,7 @@ function decodeInput(input: unknown, at: string): Pick<ToolUseBlock, 'input' | '
 const RESULT_FIELDS: ReadonlySet<string> = new Set(['type', 'tool_use_id', 'content', 'is_error', 'cache_control']);
 
 function decodeToolResult(block: JsonObject, at: string, scope: Scope): ToolResultBlock {
-  const { id } = decodeCarrierInId(expectName(block['tool_use_id'], `${at}.tool_use_id`));
+  const { id } = decodeCarrierInId(expectName(block['tool_use_id'], `${at}.tool_use_id`), scope.context);
   const name = scope.names.get(id);
   const isError = optional(block['is_error'], `${at}.is_error`, expectBoolean);
   return {

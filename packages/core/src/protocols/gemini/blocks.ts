@@ -15,7 +15,7 @@ import type {
   TopLogprob,
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { CARRIED_AS_BASE64, decodeCarrier, encodeCarrier } from '../../codec/answers.ts';
+import { carryBlob, decodeCarrier, isCarriedAsBase64 } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -227,13 +227,13 @@ export function addLogprobs(sum: JsonObject = {}, result: JsonObject): JsonObjec
 }
 
 /** A carrier names the issuer of its signature; all other signatures are Gemini's. */
-export function decodeSignature(value: string): SignedBlob {
-  return (value.startsWith(CARRIED_AS_BASE64) ? readCarrier(value) : undefined) ?? buildSignature(value);
+export function decodeSignature(value: string, context: CodecContext): SignedBlob {
+  return (isCarriedAsBase64(value) ? readCarrier(value, context) : undefined) ?? buildSignature(value);
 }
 
-function readCarrier(value: string): SignedBlob | undefined {
+function readCarrier(value: string, context: CodecContext): SignedBlob | undefined {
   try {
-    return decodeCarrier(atob(value.replaceAll('-', '+').replaceAll('_', '/')))?.blob;
+    return decodeCarrier(atob(value.replaceAll('-', '+').replaceAll('_', '/')), context)?.blob;
   } catch {
     return undefined;
   }
@@ -499,9 +499,9 @@ export const encodeSignatureField = (
 ): JsonObject => (signature ? { thoughtSignature: encodeSignature(signature, context) } : {});
 
 /** The field holds bytes, so a signature of another provider is sent as the base64 of its carrier. */
-export function encodeSignature(blob: SignedBlob, { target }: CodecContext): string {
+export function encodeSignature(blob: SignedBlob, context: CodecContext): string {
   if (blob.origin === 'gemini') return blob.value;
-  return btoa(encodeCarrier(blob, blob.provider ?? target?.provider.id ?? '', 'self'));
+  return btoa(carryBlob(blob, 'self', context));
 }
 
 interface Segment {

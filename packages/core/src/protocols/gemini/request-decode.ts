@@ -219,7 +219,7 @@ function decodePart(value: unknown, index: number, scope: PartScope): ContentBlo
   const part: WirePart = toCamelKeys(raw);
   const block =
     decodeData(part, raw, param, index, scope) ??
-    (typeof part.text === 'string' ? decodeText(part, part.text, scope) : decodeOther(raw));
+    (typeof part.text === 'string' ? decodeText(part, part.text, scope) : decodeOther(raw, scope.context));
   if (!block) return [];
   const place = `/contents/${scope.content}/parts/${index}`;
   const placed = withSource(place, block, scope.context, {
@@ -265,7 +265,7 @@ function decodeCall(
     id: id || deriveId('call_', content, index, name),
     name,
     ...decodeArgs(call['args'], `${param}.args`, context),
-    ...(signature !== '' && { signature: decodeSignature(signature) }),
+    ...(signature !== '' && { signature: decodeSignature(signature, context) }),
     ...toExtensions({ ...fields, ...nest(unknown, 'functionCall', id) }),
   };
 }
@@ -398,10 +398,10 @@ function asFile({ source: { data, url, file_id: id, media_type: type }, extensio
 }
 
 /** Returns undefined for empty text without signature and unknown fields. */
-function decodeText(part: WirePart, text: string, { role }: PartScope): ContentBlock | undefined {
+function decodeText(part: WirePart, text: string, { role, context }: PartScope): ContentBlock | undefined {
   const fields = unknownFields(part, PART_FIELDS);
   const value = textOrEmpty(part.thoughtSignature);
-  const signature = value !== '' && { signature: decodeSignature(value) };
+  const signature = value !== '' && { signature: decodeSignature(value, context) };
   if (text === '' && !signature && !fields) return undefined;
   if (part.thought === true && role === 'model')
     return { type: 'thinking', thinking: text, variant: 'summary', ...signature, ...toExtensions({ ...fields, thought: true }) };
@@ -440,11 +440,11 @@ class CallBook {
  * Parts with code that Google ran, and unknown ones, are kept opaque. A part without content is dropped, unless it
  * has a signature.
  */
-function decodeOther(raw: JsonObject): ContentBlock | undefined {
+function decodeOther(raw: JsonObject, context: CodecContext): ContentBlock | undefined {
   const carried = toCamelKeys(raw)['thoughtSignature'];
   if (unknownFields(raw, CARRIER_FIELDS)) return decodeOpaque(raw);
   return typeof carried === 'string' && carried !== ''
-    ? { type: 'text', text: '', signature: decodeSignature(carried) }
+    ? { type: 'text', text: '', signature: decodeSignature(carried, context) }
     : undefined;
 }
 

@@ -14,7 +14,7 @@ import type {
 } from '../../canonical/message.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
 import { readSource } from '../../canonical/source.ts';
-import { type Attach, chooseModel, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
+import { type Attach, carryBlob, chooseModel, decodeCarrier, type Length } from '../../codec/answers.ts';
 import type { Flow } from '../../codec/block-emitter.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty, textOrEmpty, toCount } from '../../codec/read.ts';
@@ -107,13 +107,13 @@ const TEXT_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as cons
  * Decodes the reasoning of an assistant message: one block, or one for each signature with its own text. Fields that
  * hold no text become extensions.
  */
-export function decodeReasoning(message: JsonObject): Reasoning {
+export function decodeReasoning(message: JsonObject, context: CodecContext): Reasoning {
   const field = TEXT_FIELDS.find((name) => textOrEmpty(message[name]) !== '');
   const details = listOrEmpty(message['reasoning_details']);
   const text = field ? textOrEmpty(message[field]) : details.map(readDetailText).join('');
-  const carried = details.flatMap(readCarried);
+  const carried = details.flatMap((detail, i) => readCarried(detail, i, context));
   const signing = carried.filter(({ attach }) => attach === 'self');
-  const rest = readState(message, field);
+  const rest = readState(message, field, context);
   const next = carried.filter(({ attach }) => attach === 'next');
   if (text === '' && signing.length === 0 && Object.keys(rest).length === 0) return { blocks: [], next };
   const [first, ...others] = signing;
@@ -142,18 +142,19 @@ interface Carried {
   start: number;
 }
 
-function readCarried(detail: unknown, i: number): Carried[] {
+function readCarried(detail: unknown, i: number, context: CodecContext): Carried[] {
   const { data, start } = objectOrEmpty(detail);
-  const carrier = decodeCarrier(textOrEmpty(data));
+  const carrier = decodeCarrier(textOrEmpty(data), context);
   return carrier ? [{ ...carrier, place: `reasoning_details[${i}]`, start: toCount(start) ?? Number.POSITIVE_INFINITY }] : [];
 }
 
 /** The reasoning fields other than the text, without our carriers, which providers cannot read. */
-function readState(message: JsonObject, textField: string | undefined): JsonObject {
+function readState(message: JsonObject, textField: string | undefined, context: CodecContext): JsonObject {
   const rest: JsonObject = {};
   for (const name of REASONING_FIELDS) {
     const value = message[name];
-    const own = Array.isArray(value) ? value.filter((item) => !decodeCarrier(textOrEmpty(objectOrEmpty(item)['data']))) : value;
+    const isOwn = (item: unknown): boolean => !decodeCarrier(textOrEmpty(objectOrEmpty(item)['data']), context);
+    const own = Array.isArray(value) ? value.filter(isOwn) : value;
     const isEmpty = own === undefined || own === null || own === '' || (Array.isArray(own) && own.length === 0);
     if (name !== textField && !isEmpty) rest[name] = own;
   }
@@ -338,8 +339,7 @@ export function encodeSignature(
   { index, start = 0 }: { index: number; start?: number | undefined },
   context: CodecContext,
 ): JsonObject {
-  const provider = blob.provider ?? context.target?.provider.id ?? '';
-  const data = blob.origin === 'openai-chat' ? blob.value : encodeCarrier(blob, provider, attach);
+  const data = blob.origin === 'openai-chat' ? blob.value : carryBlob(blob, attach, context);
   return { type: 'reasoning.encrypted', data, index, ...(start > 0 && { start }) };
 }
 

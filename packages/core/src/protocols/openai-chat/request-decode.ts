@@ -245,7 +245,7 @@ const ASSISTANT_FIELDS = new Set([
 
 /** The wire has no order between thinking, text, refusal and calls: they are decoded in this order. */
 function decodeAssistant(message: JsonObject, at: string, { context, openCalls }: Scope): CanonicalMessage {
-  const { blocks, next } = decodeReasoning(message);
+  const { blocks, next } = decodeReasoning(message, context);
   const others: ContentBlock[] = [
     ...decodeAssistantContent(message['content'], { at: `${at}.content`, context }).toSorted(refusalLast),
     ...decodeRefusal(message['refusal'], at).map((block) => traceNode(`${at}.refusal`, block, context)),

@@ -2,7 +2,7 @@
 
 import type { Citation, OpaqueBlock, TextBlock, ThinkingBlock, TokenLogprob, TopLogprob } from '../../canonical/message.ts';
 import type { Extensions, SignedBlob } from '../../canonical/protocol.ts';
-import { type Attach, decodeCarrier, encodeCarrier, type Length } from '../../codec/answers.ts';
+import { type Attach, carryBlob, decodeCarrier, type Length } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { assignOwn, isObject, type JsonObject, parseJson, writeJson } from '../../json/json.ts';
@@ -163,10 +163,10 @@ const REASONING_ITEM_FIELDS = new Set(['type', 'id', 'summary', 'content', 'encr
  * Decodes a reasoning item of the history. A summary and a full text are two blocks. Ids that we derived are dropped,
  * because no provider knows them.
  */
-export function decodeReasoning(item: JsonObject): Reasoning {
+export function decodeReasoning(item: JsonObject, context: CodecContext): Reasoning {
   const { id } = item;
   const isDerived = isDerivedId(id);
-  const carried = decodeCarrier(textOrEmpty(item['encrypted_content']));
+  const carried = decodeCarrier(textOrEmpty(item['encrypted_content']), context);
   const signature = carried ? carried.blob : readEncrypted(item);
   const blocks = decodeTexts(item, signature?.form === 'redacted');
   const isEmpty = blocks.length === 0;
@@ -260,7 +260,7 @@ export function isSameItem(before: ThinkingBlock, after: ThinkingBlock): boolean
 /** The encrypted content of a reasoning item: that of this protocol unchanged, a signature of another in a carrier. */
 export function encodeBlob(blob: SignedBlob, attach: Attach, context: CodecContext): string {
   if (blob.origin === PROTOCOL && blob.form === 'encrypted') return blob.value;
-  return encodeCarrier(blob, blob.provider ?? context.target?.provider.id ?? '', attach);
+  return carryBlob(blob, attach, context);
 }
 
 /** A citation as an annotation; undefined if it has no counterpart here. `length` is the length of its part. */

@@ -398,7 +398,9 @@ const UNREPORTED = {
 /** Builds the envelope of a response. */
 export function encodeEnvelope(message: MessageStart['message'], context: CodecContext): Envelope {
   const foreign = isForeign(message, PROTOCOL, context);
-  const id = foreign ? encodeId(message.id) : message.id || context.newId('resp_');
+  const { id: set, ...fields } = context.envelope ?? NO_FIELDS;
+  const own = foreign ? encodeId(message.id) : message.id || context.newId('resp_');
+  const id = typeof set === 'string' ? set : own;
   return {
     id,
     isForeign: foreign,
@@ -417,9 +419,12 @@ export function encodeEnvelope(message: MessageStart['message'], context: CodecC
       // Not a field of OpenAI, but other servers of this protocol send it.
       ...(!foreign && message.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
       usage: null,
+      ...fields,
     },
   };
 }
+
+const NO_FIELDS: JsonObject = {};
 
 const encodeId = (id: string): string => (id.startsWith('resp_') ? id : `resp_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
 

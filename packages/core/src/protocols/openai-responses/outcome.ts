@@ -132,8 +132,14 @@ function encodeErrorObject(error: CanonicalError): JsonObject {
     type: own?.type ?? type,
     param: error.param ?? null,
     // A number is a status, but clients expect a word.
-    code: typeof own?.code === 'string' || own?.code === null ? own.code : code,
+    code: typeof own?.code === 'string' || own?.code === null ? own.code : readWireCode(error, code),
   };
+}
+
+/** The gateway sets the code of errors that only this protocol has, such as `previous_response_not_found`. */
+function readWireCode({ details }: CanonicalError, usual: string | null): string | null {
+  const code = details?.['wire_code'];
+  return typeof code === 'string' || code === null ? code : usual;
 }
 
 /** The error of an `error` event. If the connection broke, the code is the system's error code, as in chat. */

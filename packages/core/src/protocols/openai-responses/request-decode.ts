@@ -267,7 +267,7 @@ class InputReader {
   }
 
   reasoning(item: JsonObject, param: string): void {
-    const { blocks, signs } = decodeReasoning(item);
+    const { blocks, signs } = decodeReasoning(item, this.#scope.context);
     for (const block of blocks) this.#addBlock(block, param);
     const blob = signs && withSource(toPointer(`${param}.encrypted_content`), signs.blob, this.#scope.context);
     if (blob && (signs.which === 'next' || !this.#signLast(blob))) this.#next = blob;

@@ -46,6 +46,7 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
     ...envelope.fields,
     ...readEnvelopeExtensions(extensions),
     ...encodeEnding(ending, extensions?.[PROTOCOL]),
+    ...context.envelope,
     id: envelope.id,
     model: envelope.fields['model'],
     ...(envelope.isForeign && ending.status === 'completed' && { completed_at: Math.floor(context.now()) }),

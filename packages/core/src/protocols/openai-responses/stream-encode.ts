@@ -169,6 +169,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     const response = {
       ...envelope.fields,
       ...changes,
+      ...this.#context.envelope,
       id: envelope.id,
       model: envelope.fields['model'],
       output: output.items,

@@ -28,7 +28,8 @@ export async function run({ options, words }: { options: Options; words: string[
     throw new UsageError(`name the program to start: sluice run ${name} -- PROGRAM`);
   const inherited = await buildInheritedEnv(options, io);
   const gateway = await findGateway(options, io);
-  const target = { url: gateway.url, key: gateway.key, ...chooseModel(client, options.model) };
+  const { url, key, hasWebSocket } = gateway;
+  const target = { url, key, hasWebSocket, ...chooseModel(client, options.model) };
   try {
     return await withOwnSettings(client, target, io, (settings) =>
       startProgram(client, buildProgram(client, target, rest, settings, inherited), io),
@@ -45,7 +46,7 @@ async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Opti
   const url = chooseUrl(givenUrl);
   const clientKey = key ?? (io.env['SLUICE_KEY'] || undefined);
   const found = config === undefined ? await probeGateway(url) : 'nothing';
-  if (found === 'gateway') return { url, key: clientKey ?? 'any', close: async () => undefined };
+  if (found === 'gateway') return { url, key: clientKey ?? 'any', hasWebSocket: true, close: async () => undefined };
   if (givenUrl !== undefined) throw new UsageError(MISSING_GATEWAY[found](url));
   // Silent, because the client uses the terminal.
   const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0, tls: 'off' }, log: 'silent' }, io);
@@ -55,12 +56,20 @@ async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Opti
   }
   const { dim } = chooseColors(io.stderr, io.env);
   await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}`)}\n`);
-  return { url: running.url, key: clientKey ?? running.state.keys[0]?.key.reveal() ?? 'any', close: () => running.close(0) };
+  const { keys, responses } = running.state;
+  return {
+    url: running.url,
+    key: clientKey ?? keys[0]?.key.reveal() ?? 'any',
+    hasWebSocket: responses.websocket && responses.store !== 'off',
+    close: () => running.close(0),
+  };
 }
 
 interface Gateway {
   url: string;
   key: string;
+  /** Assumed of a gateway that runs already. */
+  hasWebSocket: boolean;
   close(): Promise<void>;
 }
 

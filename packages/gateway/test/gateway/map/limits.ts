@@ -169,10 +169,11 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
     'count-tokens › an upstream without the endpoint (%s, %i) gets an estimate from the gateway',
     'count-tokens › %i is an error',
   ],
-  'A WebSocket upgrade on Responses gets 426, so that clients do not retry it; other upgrades are ignored.': [
-    'upgrade › %s %j gets 426 with the protocol to use',
-    'upgrade › POST with an h2c offer is served over HTTP/1.1: $name',
-  ],
+  'A WebSocket upgrade on Responses gets 426 where WebSocket is off, so that clients do not retry it; other upgrades are ignored.':
+    [
+      'upgrade › %s %j gets 426 with the protocol to use where it is off',
+      'upgrade › POST with an h2c offer is served over HTTP/1.1: $name',
+    ],
   'Compressed requests are decompressed after authentication, within the limits of their content.': [
     'request-encoding › a body is decompressed: $name',
     'request-encoding › a body is not decompressed before authentication',

@@ -1,0 +1,360 @@
+/** The state of one Responses request: what it refers to, what a candidate gets, and what is kept of the response. */
+
+import type { ClientRequest, SseFrame } from '@sluice/core';
+import { CODECS, checkRequestLimits } from '@sluice/core/engine';
+import type { Limits } from '../config/options.ts';
+import type { ExchangeState, PreparedState } from '../exchange/state.ts';
+import type { Candidate, Reply } from '../exchange/types.ts';
+import { digestAccount } from './capsule.ts';
+import {
+  createConversationNotFound,
+  createItemNotFound,
+  createPreviousNotFound,
+  createTooLong,
+  createTwoConversations,
+} from './errors.ts';
+import { createId, isJson, type Json, listTurns, nameItems, readInput, readItems, readReference } from './items.ts';
+import type { StoredLane } from './lanes.ts';
+import { StreamRecorder } from './recorder.ts';
+import { createTurn, ENTRY_BYTES, type ResponseStore, type StoredConversation, type StoredResponse, type Turn } from './store.ts';
+
+/** What a request state needs of the gateway. */
+export interface StateParts {
+  store: ResponseStore;
+  limits: Limits;
+  caller: string;
+  /** The lane of a WebSocket connection that the request came over. */
+  lane?: StoredLane | undefined;
+}
+
+/** The fields of a request that concern state. */
+interface StateFields {
+  previous: string | undefined;
+  conversation: string | undefined;
+  /** Ids of referenced items. */
+  references: readonly string[];
+  isStored: boolean;
+}
+
+/** Resolves references of a request, and keeps its response. */
+export class RequestState implements ExchangeState {
+  readonly #parts: StateParts;
+  readonly #wire: ClientRequest;
+  readonly #body: Json;
+  readonly #input: readonly unknown[];
+  readonly #fields: StateFields;
+  readonly #previous: StoredResponse | undefined;
+  readonly #conversation: StoredConversation | undefined;
+  readonly #recorder: StreamRecorder;
+  #isKept = false;
+  #isNoted = false;
+
+  /** `options.onFrame` sees the events of the response. Throws a CodecError for a request that contradicts itself. */
+  constructor(wire: ClientRequest, body: Json, parts: StateParts, options: RequestStateOptions = {}) {
+    const { store, caller, limits } = parts;
+    this.#parts = parts;
+    this.#wire = wire;
+    this.#body = body;
+    this.#input = readInput(body['input']);
+    const fields = readFields(body, this.#input);
+    const { previous, conversation } = fields;
+    if (previous !== undefined && conversation !== undefined) throw createTwoConversations();
+    this.#previous = previous === undefined ? undefined : store.find('response', previous, caller, parts.lane?.lanes);
+    // What continues a response that is not stored contains it, so it is not stored either.
+    this.#fields = this.#previous?.connection ? { ...fields, isStored: false } : fields;
+    this.#conversation = conversation === undefined ? undefined : store.find('conversation', conversation, caller);
+    this.#recorder = new StreamRecorder(limits.eventBytes, options.onFrame);
+    this.entry = options.entry;
+  }
+
+  /** The entry of a background response, which exists before the response. */
+  readonly entry: StoredResponse | undefined;
+
+  /** Whether the response may be kept. */
+  get isStored(): boolean {
+    return this.#fields.isStored;
+  }
+
+  /** The response, when it is complete. */
+  get response(): Json | undefined {
+    return this.#recorder.response;
+  }
+
+  /** Throws for a reference to what does not exist. */
+  checkReferences(): void {
+    if (this.#hasReferences) this.#expand('', false);
+  }
+
+  prepare(candidate: Candidate): PreparedState {
+    const isNative = candidate.provider.protocol === 'openai-responses';
+    // Other upstreams get what is found here, and nothing else.
+    if (isNative) this.#checkOwner();
+    const holder = isNative ? findHolder(candidate) : '';
+    const mustExpand = isNative ? this.#isHeldElsewhere(holder) : this.#hasReferences;
+    if (!mustExpand && !this.entry) return { wire: this.#wire, ...(!isNative && { options: { envelope: this.envelope } }) };
+    const body = mustExpand ? this.#expand(holder, isNative) : { ...this.#body };
+    if (this.entry) delete body['background'];
+    const { method, path, headers } = this.#wire;
+    return {
+      wire: { method, path, headers, body },
+      options: { envelope: this.envelope, passthrough: false, ...(isNative && { passRequest: 'never' }) },
+    };
+  }
+
+  get mayReuse(): boolean {
+    return !this.entry && !this.#hasReferences;
+  }
+
+  sent(bytes: Uint8Array, source: Candidate | undefined): void {
+    this.#recorder.push(bytes);
+    const { queued } = this.#recorder;
+    if (!queued || this.#isNoted) return;
+    this.#isNoted = true;
+    // The client may leave now, and read the response at its provider later.
+    if (source) void this.#keepRemote(queued, source);
+  }
+
+  beforeEnd(held: readonly Uint8Array[], source: Candidate | undefined): Promise<void> | undefined {
+    for (const bytes of held) this.#recorder.push(bytes);
+    return this.#recorder.response && this.#keep(this.#recorder.response, source);
+  }
+
+  beforeReply({ status, body }: Reply, source: Candidate | undefined): Promise<void> | undefined {
+    return status < 400 && isJson(body) && typeof body['id'] === 'string' ? this.#keep(body, source) : undefined;
+  }
+
+  /** Nothing of the response is kept, whatever comes. */
+  abandon(): void {
+    this.#isKept = true;
+  }
+
+  get #hasReferences(): boolean {
+    const { previous, conversation, references } = this.#fields;
+    return previous !== undefined || conversation !== undefined || references.length > 0;
+  }
+
+  /** What belongs to another key does not exist for this one, not even at a provider that keeps it. */
+  #checkOwner(): void {
+    const { store, caller } = this.#parts;
+    const { previous, conversation, references, isStored } = this.#fields;
+    if (previous !== undefined && store.isForeign(previous, caller)) throw createPreviousNotFound(previous);
+    if (conversation !== undefined && store.isForeign(conversation, caller)) throw createConversationNotFound(conversation);
+    for (const id of references) if (store.isForeign(id, caller)) throw createItemNotFound(id, isStored);
+  }
+
+  /** Whether something that the request refers to is kept here, but not by this provider. */
+  #isHeldElsewhere(holder: string): boolean {
+    const { store, caller } = this.#parts;
+    if (this.#conversation) return true;
+    if (this.#previous && this.#previous.holder !== holder) return true;
+    return this.#fields.references.some((id) => {
+      const place = store.findItem(id, caller);
+      return place !== undefined && place.turn.holder !== holder;
+    });
+  }
+
+  /** The request with everything that it refers to. */
+  #expand(holder: string, isNative: boolean): Json {
+    const { limits } = this.#parts;
+    const history = new History(this.#parts, this.#fields.isStored, isNative ? holder : undefined);
+    const last = this.#findContext(isNative);
+    if (last && last.totalBytes > limits.requestBytes)
+      throw createTooLong(`more than ${limits.requestBytes} bytes`, 'limits.request_bytes');
+    const before = last ? history.read(last, this.#conversation?.deleted) : [];
+    const input = [...before, ...history.resolve(this.#input)];
+    const { previous_response_id: previous, conversation: _, ...rest } = this.#body;
+    const body = { ...rest, ...(isNative && !last && previous !== undefined && { previous_response_id: previous }), input };
+    checkRequestLimits(body, limits, (limit) => `limits.${limit.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`);
+    return body;
+  }
+
+  /** The last turn before the request. */
+  #findContext(isNative: boolean): Turn | undefined {
+    const { previous, conversation } = this.#fields;
+    if (this.#conversation) return this.#conversation.head;
+    if (this.#previous?.turn) return this.#previous.turn;
+    if (isNative) return undefined;
+    if (previous !== undefined) throw createPreviousNotFound(previous);
+    if (conversation !== undefined) throw createConversationNotFound(conversation);
+    return undefined;
+  }
+
+  get envelope(): Json {
+    const { previous, conversation, isStored } = this.#fields;
+    return {
+      ...(this.entry && { id: this.entry.id, background: true }),
+      store: isStored,
+      previous_response_id: previous ?? null,
+      ...(conversation !== undefined && { conversation: { id: conversation } }),
+    };
+  }
+
+  /** Keeps a response that was made without an upstream. */
+  keepLocal(response: Json): Promise<void> | undefined {
+    return this.#keep(response, undefined);
+  }
+
+  /** Keeps the response once, when it is complete. */
+  #keep(response: Json, source: Candidate | undefined): Promise<void> | undefined {
+    const { isStored } = this.#fields;
+    const { lane } = this.#parts;
+    if (this.#isKept || !(isStored || lane)) return undefined;
+    this.#isKept = true;
+    const isUnfinished = response['status'] === 'queued' || response['status'] === 'in_progress';
+    if (isUnfinished) return source && this.#keepRemote(response, source);
+    const { store, caller } = this.#parts;
+    const holder = isStored && source && keepsResponses(source) && !this.entry ? findHolder(source) : '';
+    const id = this.entry?.id ?? String(response['id']);
+    const maker = source?.provider.protocol === 'openai-responses' ? findHolder(source) : '';
+    const turn = this.#buildTurn({ ...response, ...this.envelope, id }, { holder, maker });
+    if (lane && !isStored) {
+      if (response['status'] !== 'failed')
+        lane.lanes.keep(lane.name, createResponseEntry({ id, caller, holder, body: '', turn, connection: lane.lanes }));
+      return undefined;
+    }
+    lane?.lanes.forget(lane.name);
+    const saved = this.entry
+      ? store.setTurn(this.entry, turn)
+      : store.put(createResponseEntry({ id, caller, holder, body: '', turn }));
+    const added = this.#conversation && response['status'] !== 'failed' ? store.setTurn(this.#conversation, turn) : undefined;
+    return added ? Promise.all([saved, added]).then(() => undefined) : saved;
+  }
+
+  /** The provider runs it in the background, and only it knows how that ends: the owner is kept. */
+  #keepRemote(response: Json, source: Candidate): Promise<void> | undefined {
+    if (this.entry || !this.#fields.isStored) return undefined;
+    const { store, caller } = this.#parts;
+    const holder = findHolder(source);
+    return store.put(createResponseEntry({ id: String(response['id']), caller, holder, body: '', turn: undefined }));
+  }
+
+  #buildTurn(response: Json, made: Pick<Turn, 'holder' | 'maker'>): Turn {
+    const output = Array.isArray(response['output']) ? response['output'] : [];
+    return createTurn({
+      key: createId('turn'),
+      parent: this.#conversation ? this.#conversation.head : this.#previous?.turn,
+      input: JSON.stringify(this.#input),
+      body: JSON.stringify(response),
+      ids: [...nameItems(this.#input), ...nameItems(output)],
+      ...made,
+    });
+  }
+}
+
+/** How a request is followed. */
+export interface RequestStateOptions {
+  entry?: StoredResponse;
+  onFrame?: (frame: SseFrame) => void;
+}
+
+/** Bytes of the turns that a request refers to. */
+export function measureReferences(body: Json, { store, caller, lane }: Omit<StateParts, 'limits'>): number {
+  const { previous, conversation, references } = readFields(body, readInput(body['input']));
+  const context =
+    (previous === undefined ? undefined : store.find('response', previous, caller, lane?.lanes)?.turn) ??
+    (conversation === undefined ? undefined : store.find('conversation', conversation, caller)?.head);
+  const turns = new Set(references.flatMap((id) => store.findItem(id, caller)?.turn ?? []));
+  return [...turns].reduce((sum, { bytes }) => sum + bytes, context?.totalBytes ?? 0);
+}
+
+function readFields(body: Json, input: readonly unknown[]): StateFields {
+  const { previous_response_id: previous, conversation, store } = body;
+  const named = isJson(conversation) ? conversation['id'] : conversation;
+  return {
+    previous: typeof previous === 'string' && previous !== '' ? previous : undefined,
+    conversation: typeof named === 'string' && named !== '' ? named : undefined,
+    references: input.flatMap((item) => readReference(item) ?? []),
+    isStored: store !== false,
+  };
+}
+
+/** Builds the entry of a response. */
+export const createResponseEntry = ({
+  id,
+  caller,
+  holder,
+  body,
+  turn,
+  connection,
+}: Pick<StoredResponse, 'id' | 'caller' | 'holder' | 'body' | 'turn'> &
+  Partial<Pick<StoredResponse, 'connection'>>): StoredResponse => ({
+  kind: 'response',
+  id,
+  caller,
+  holder,
+  body,
+  turn,
+  events: undefined,
+  connection,
+  bytes: ENTRY_BYTES + body.length,
+  usedAt: 0,
+  isPinned: false,
+});
+
+/** The provider and account of a candidate, as it is noted with what they keep. */
+export const findHolder = ({ provider }: Pick<Candidate, 'provider'>): string => `${provider.id} ${digestAccount(provider)}`;
+
+/** Whether the provider keeps responses itself: OpenAI and Azure do. */
+export const keepsResponses = ({ provider, profile }: Pick<Candidate, 'provider' | 'profile'>): boolean =>
+  provider.protocol === 'openai-responses' && (profile.official || CODECS['openai-responses'].profileFor(provider.id).official);
+
+/** Reads kept items, each turn once. */
+class History {
+  readonly #parts: StateParts;
+  readonly #isStored: boolean;
+  /** The provider of the same protocol that gets the items; undefined for one of another protocol. */
+  readonly #holder: string | undefined;
+  readonly #read = new Map<Turn, unknown[]>();
+
+  constructor(parts: StateParts, isStored: boolean, holder: string | undefined) {
+    this.#parts = parts;
+    this.#isStored = isStored;
+    this.#holder = holder;
+  }
+
+  /** The items of a conversation up to a turn. */
+  read(last: Turn, deleted: ReadonlySet<string> | undefined): unknown[] {
+    const items: unknown[] = [];
+    for (const turn of listTurns(last))
+      for (const [i, item] of this.#readTurn(turn).entries())
+        if (!deleted?.has(turn.ids[i] ?? '') && !this.#isForeignState(item, turn))
+          items.push(this.#resolveOne(this.#withoutId(item, turn)));
+    return items;
+  }
+
+  /** Items with their references replaced. */
+  resolve(items: readonly unknown[]): unknown[] {
+    return items.map((item) => this.#resolveOne(item));
+  }
+
+  /** Whether an item is the encrypted reasoning of another account, which would reject the whole request. */
+  #isForeignState(item: unknown, { maker }: Turn): boolean {
+    if (this.#holder === undefined || maker === '' || maker === this.#holder) return false;
+    return isJson(item) && item['type'] === 'reasoning' && typeof item['encrypted_content'] === 'string';
+  }
+
+  #readTurn(turn: Turn): unknown[] {
+    const known = this.#read.get(turn) ?? readItems(turn);
+    this.#read.set(turn, known);
+    return known;
+  }
+
+  #resolveOne(item: unknown): unknown {
+    const id = readReference(item);
+    if (id === undefined) return item;
+    const { store, caller } = this.#parts;
+    const place = store.findItem(id, caller);
+    if (place) return this.#withoutId(this.#readTurn(place.turn)[place.index], place.turn);
+    // Made elsewhere: a server of this protocol may know it.
+    if (this.#holder !== undefined && !store.isForeign(id, caller)) return item;
+    throw createItemNotFound(id, this.#isStored);
+  }
+
+  /** A server of this protocol looks up the ids of items: it must get no id that it did not issue. */
+  #withoutId(item: unknown, turn: Turn): unknown {
+    if (this.#holder === undefined || this.#holder === turn.holder || !isJson(item) || item['id'] === undefined) return item;
+    if (readReference(item) !== undefined) return item;
+    const { id: _, ...rest } = item;
+    return rest;
+  }
+}
