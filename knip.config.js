@@ -19,8 +19,13 @@ export default {
         'test/prove/vitest.config.ts',
       ],
       project: ['examples/*.js', 'scripts/**', 'test/**'],
-      // The first is in test/sdk-next, with a lockfile of its own; the others are programs that scripts/check-packages.js runs.
-      ignoreDependencies: ['openai-7', 'publint', '@arethetypeswrong/cli'],
+      // The first is in test/sdk-next, with a lockfile of its own; the second is of the console, whose elements tsconfig.json reads; the others are
+      // programs that scripts/check-packages.js runs.
+      ignoreDependencies: ['openai-7', 'preact', 'publint', '@arethetypeswrong/cli'],
+    },
+    'packages/console': {
+      entry: ['index.html', 'src/inspector/standalone.tsx', 'src/css.d.ts', 'scripts/*.js'],
+      project: ['src/**/*.{ts,tsx}', 'test/**/*.ts', 'scripts/*.js'],
     },
     'packages/core': { entry: entriesOf('packages/core'), project: PROJECT },
     'packages/lab': { entry: entriesOf('packages/lab'), project: PROJECT },

@@ -11,6 +11,7 @@ export const resolve = {
   alias: [
     // The packages are tested with the sources of the others, not with their last build.
     ...listSources().map(({ specifier, file }) => ({ find: new RegExp(`^${specifier}$`), replacement: file })),
+    { find: /^@gateway\/(.+)$/, replacement: `${local('packages/gateway/src')}/$1.ts` },
     { find: /^fast-check$/, replacement: local('test/seeded-check.ts') },
   ],
 };

@@ -1,4 +1,5 @@
 /** What a page has to load: `npm run size`. Bundles as a bundler would, gzips, compares with the limits. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -50,5 +51,34 @@ for (const { name, limit, code } of BUNDLES) {
   const gzipped = gzipSync(contents, { level: 9 }).length;
   isTooBig ||= gzipped > limit;
   console.log(`${name}: ${contents.length} bytes, ${gzipped} gzipped, limit ${limit}${gzipped > limit ? ': TOO BIG' : ''}`);
+}
+/** The console as it is published. The first page is what a browser loads before a user does anything. */
+const CONSOLE = new URL('../packages/gateway/dist/console/', import.meta.url);
+/** Not the folder of the page that `sluice inspect --html` writes: the gateway does not serve it. */
+const SERVED = readdirSync(CONSOLE, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []));
+const firstPage = listImported(['index.html', SERVED.find((name) => /^home-.*\.js$/.test(name))]);
+const CONSOLE_PARTS = [
+  { name: 'console, first page', limit: 25_000, isPart: (name) => firstPage.has(name) },
+  { name: 'console without core', limit: 90_000, isPart: (name) => !/^core\b/.test(name) },
+];
+
+/** Files with everything that they name, but for code that is imported later. */
+function listImported(names) {
+  const found = new Set(names);
+  for (const name of found) {
+    const text = readFileSync(new URL(name, CONSOLE), 'utf8');
+    const named = name.endsWith('.html') ? /\/console\/([\w.-]+)/g : /(?:from|import)\s*["']\.\/([\w.-]+)["']/g;
+    for (const [, other] of text.matchAll(named)) found.add(other);
+  }
+  return found;
+}
+
+for (const { name, limit, isPart } of CONSOLE_PARTS) {
+  const files = SERVED.filter(isPart);
+  const contents = files.map((file) => readFileSync(new URL(file, CONSOLE)));
+  const size = contents.reduce((sum, { length }) => sum + length, 0);
+  const gzipped = contents.reduce((sum, bytes) => sum + gzipSync(bytes, { level: 9 }).length, 0);
+  isTooBig ||= gzipped > limit;
+  console.log(`${name}: ${size} bytes, ${gzipped} gzipped, limit ${limit}${gzipped > limit ? ': TOO BIG' : ''}`);
 }
 process.exitCode = isTooBig ? 1 : 0;

@@ -2,7 +2,7 @@
  * Builds the packages: `npm run build`. Does nothing when the builds are newer than the sources; `--force` builds anyway.
  *
  * tsc checks the sources and writes each module to `packages/*\/out`. From there rolldown bundles the code and
- * rollup-plugin-dts the declarations into `packages/*\/dist`, which is what is published.
+ * rollup-plugin-dts the declarations into `packages/*\/dist`, which is what is published. vite bundles the console into the gateway.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,12 +11,16 @@ import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { isFresh, markBuilt } from './build/freshness.js';
 import { withLock } from './build/lock.js';
-import { listEntries, PACKAGES, ROOT } from './build/packages.js';
+import { CONSOLE, listEntries, PACKAGES, ROOT } from './build/packages.js';
 
 const { values: options } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
 
 await withLock(async () => {
-  if (!options.force && isFresh()) return;
+  if (options.force || !isFresh('packages')) await buildPackages();
+  if (options.force || !isFresh('console')) await buildConsole();
+});
+
+async function buildPackages() {
   const startedAt = Date.now();
   compile();
   // Imported late: a build that is up to date needs no bundler (0.3 s).
@@ -27,8 +31,25 @@ await withLock(async () => {
     const files = await Promise.all([bundleCode(target, entries), bundleDeclarations(target, entries)]);
     publish(join(ROOT, target.folder, 'dist'), files.flat());
   }
-  markBuilt(startedAt);
-});
+  markBuilt('packages', startedAt);
+}
+
+/** Bundles the console into the gateway. Types are checked by `npm run types`. */
+async function buildConsole() {
+  const startedAt = Date.now();
+  // Tests set another value, with which vite would add names of files for debugging.
+  process.env.NODE_ENV = 'production';
+  const { build } = await import('vite');
+  const { buildInspectPage } = await import('./build/inspect-page.js');
+  const configFile = join(ROOT, CONSOLE.folder, 'vite.config.ts');
+  const { output } = await build({ configFile, build: { write: false } });
+  const files = output.map((file) => ({ name: file.fileName, text: file.type === 'chunk' ? file.code : file.source }));
+  publish(join(ROOT, CONSOLE.published), [
+    ...files,
+    { name: CONSOLE.inspectPage, text: await buildInspectPage(build, configFile) },
+  ]);
+  markBuilt('console', startedAt);
+}
 
 function compile() {
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
@@ -48,9 +69,11 @@ function publish(folder, files) {
   }
   for (const { name } of files) renameSync(join(folder, `${name}.new`), join(folder, name));
   const names = new Set(files.map(({ name }) => name));
+  // The console is published apart, inside of the gateway's folder.
+  const isKept = (path) => `${path}/`.startsWith(`${join(ROOT, CONSOLE.published)}/`) && folder !== join(ROOT, CONSOLE.published);
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (entry.isFile() && !names.has(relative(folder, path))) rmSync(path);
+    if (entry.isFile() && !names.has(relative(folder, path)) && !isKept(path)) rmSync(path);
   }
   removeEmptyFolders(folder);
 }

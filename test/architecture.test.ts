@@ -31,6 +31,7 @@ const LAYERS = {
   gateway: [
     'providers',
     'terminal',
+    'clients',
     'http',
     'keys',
     'store',
@@ -50,6 +51,7 @@ const LAYERS = {
     'cli',
     'index',
   ],
+  console: ['css.d', 'lib', 'ui', 'inspector', 'manage', 'exchanges', 'playground', 'pages', 'login', 'app', 'main'],
 } as const satisfies Record<string, readonly string[]>;
 
 type Package = keyof typeof LAYERS;
@@ -60,13 +62,16 @@ const IMPORTED = {
   lab: /^(@sluice\/core(\/[\w-]+)*$|node:)/,
   gateway:
     /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|@photostructure\/sqlite$|kysely$|picocolors$|pino$|prom-client$|undici$|ws$|yaml$|zod$)/,
+  // Of the gateway, types and pure modules only: the language of filters, names of sums, CSV, sections, and the derivation of streams.
+  console:
+    /^(preact(\/hooks)?$|@preact\/signals$|uplot(\/dist\/uPlot\.min\.css)?$|@sluice\/core(\/engine)?$|@gateway\/(admin\/(types|sections)|store\/(csv|filter|rollups)|capture\/json|capture\/inspect\/\w+)$)/,
 } as const satisfies Record<Package, RegExp>;
 
 const folderOf = (name: Package): string => join(root, 'packages', name, 'src');
 
 const listSources = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(folder, file));
 
 const readImports = (file: string): string[] => {
@@ -83,7 +88,11 @@ const readCode = (file: string): string =>
 
 const findLayer = (name: Package, file: string): number => {
   const layers: readonly string[] = LAYERS[name];
-  return layers.indexOf(relative(folderOf(name), file).split('/')[0]?.replace(/\.ts$/, '') ?? '');
+  return layers.indexOf(
+    relative(folderOf(name), file)
+      .split('/')[0]
+      ?.replace(/\.tsx?$/, '') ?? '',
+  );
 };
 
 describe.each(Object.keys(LAYERS) as Package[])('%s', (name) => {
@@ -98,7 +107,7 @@ describe.each(Object.keys(LAYERS) as Package[])('%s', (name) => {
   });
 
   test.each(LAYERS[name])('the layer %s has files', (layer) => {
-    expect(files.some(({ path }) => path === `${layer}.ts` || path.startsWith(`${layer}/`))).toBe(true);
+    expect(files.some(({ path }) => [`${layer}.ts`, `${layer}.tsx`].includes(path) || path.startsWith(`${layer}/`))).toBe(true);
   });
 
   test('no folders import each other', () => {

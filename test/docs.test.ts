@@ -49,7 +49,9 @@ const citedTests = [...readFileSync(join(root, 'docs/security.md'), 'utf8').matc
 );
 
 test.each(citedTests)('docs/security.md cites an existing test: $file › $title', ({ file, title }) => {
-  const folders = ['packages/gateway/test', 'packages/lab/test', 'test'].map((folder) => join(root, folder, `${file}.test.ts`));
+  const folders = ['packages/gateway/test', 'packages/lab/test', 'packages/console/test', 'test'].map((folder) =>
+    join(root, folder, `${file}.test.ts`),
+  );
   const source = readFileSync(folders.find((path) => existsSync(path)) ?? '', 'utf8');
   expect(source.includes(`'${title}'`)).toBe(true);
 });
@@ -63,10 +65,11 @@ test('docs/security.md cites a test or a command for every defence', () => {
 });
 
 /** Every file with comments that a reader of the repository may open. */
-const sources = ['packages/core', 'packages/gateway', 'test', 'bench', 'scripts', 'examples'].flatMap((folder) =>
-  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .map((name) => `${folder}/${name}`)
-    .filter((name) => /\.(ts|js|mjs)$/.test(name) && !/\/(node_modules|dist|out)\//.test(name)),
+const sources = ['packages/core', 'packages/gateway', 'packages/console', 'test', 'bench', 'scripts', 'examples'].flatMap(
+  (folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .map((name) => `${folder}/${name}`)
+      .filter((name) => /\.(ts|js|mjs)$/.test(name) && !/\/(node_modules|dist|out)\//.test(name)),
 );
 
 /** Section signs, pages in capitals with a number or an ending, and folders beside the checkout. README, CHANGELOG and SECURITY are our own. */

@@ -1,32 +1,53 @@
 /** Whether the builds are newer than what they are made of. */
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PACKAGES, ROOT } from './packages.js';
+import { CONSOLE, PACKAGES, ROOT } from './packages.js';
 
-const STAMP = join(ROOT, '.cache/built');
+const COMMON = ['package-lock.json', 'scripts/build.js', 'scripts/build'];
 
-const INPUTS = [
-  ...['packages/core', 'packages/lab', 'packages/gateway'].flatMap((folder) =>
-    ['src', 'package.json', 'tsconfig.json'].map((name) => join(folder, name)),
-  ),
-  ...['tsconfig.base.json', 'package-lock.json', 'scripts/build.js', 'scripts/build'],
-];
+/** What is built apart: the packages, and the console. The modules of tsc, which scripts read, are outputs, too. */
+const TARGETS = {
+  packages: {
+    stamp: '.cache/built',
+    inputs: [
+      ...['packages/core', 'packages/lab', 'packages/gateway'].flatMap((folder) =>
+        ['src', 'package.json', 'tsconfig.json'].map((name) => join(folder, name)),
+      ),
+      ...['tsconfig.base.json', ...COMMON],
+    ],
+    outputs: PACKAGES.flatMap(({ folder }) => [join(folder, 'out/index.js'), join(folder, 'dist/index.js')]),
+  },
+  console: {
+    stamp: '.cache/built-console',
+    inputs: [
+      ...['src', 'index.html', 'package.json', 'tsconfig.json', 'vite.config.ts'].map((name) => join(CONSOLE.folder, name)),
+      // Modules that run in both: the language of filters and the derivation of streams, and what they import.
+      ...['store/filter.ts', 'store/rows.ts', 'capture', 'config/secret-patterns.ts', 'observe/redact.ts'].map((name) =>
+        join('packages/gateway/src', name),
+      ),
+      ...['exchange/limits.ts', 'exchange/response-errors.ts'].map((name) => join('packages/gateway/src', name)),
+      ...['packages/core/src', 'packages/lab/src/text.ts', ...COMMON],
+    ],
+    outputs: [join(CONSOLE.published, 'index.html'), join(CONSOLE.published, CONSOLE.inspectPage)],
+  },
+};
 
-/** The modules of tsc, which scripts read, and the bundles. */
-const OUTPUTS = PACKAGES.flatMap(({ folder }) => [join(folder, 'out/index.js'), join(folder, 'dist/index.js')]);
+/** True when every output of a target, or of all, is there and no input has changed since. */
+export const isFresh = (target) => (target === undefined ? Object.keys(TARGETS) : [target]).every(isTargetFresh);
 
-/** True when every output is there and no input has changed since. */
-export function isFresh() {
-  if (!existsSync(STAMP) || !OUTPUTS.every((output) => existsSync(join(ROOT, output)))) return false;
-  const builtAt = statSync(STAMP).mtimeMs;
-  return INPUTS.every((input) => newest(join(ROOT, input)) <= builtAt);
+function isTargetFresh(target) {
+  const { stamp, inputs, outputs } = TARGETS[target];
+  if (![stamp, ...outputs].every((output) => existsSync(join(ROOT, output)))) return false;
+  const builtAt = statSync(join(ROOT, stamp)).mtimeMs;
+  return inputs.every((input) => newest(join(ROOT, input)) <= builtAt);
 }
 
-/** Says that inputs as they were at `time` (ms) are built. */
-export function markBuilt(time) {
-  mkdirSync(dirname(STAMP), { recursive: true });
-  writeFileSync(STAMP, '');
-  utimesSync(STAMP, time / 1000, time / 1000);
+/** Says that inputs of a target as they were at `time` (ms) are built. */
+export function markBuilt(target, time) {
+  const stamp = join(ROOT, TARGETS[target].stamp);
+  mkdirSync(dirname(stamp), { recursive: true });
+  writeFileSync(stamp, '');
+  utimesSync(stamp, time / 1000, time / 1000);
 }
 
 /** The newest change below a path. Folders count: a file that was removed changes its folder. */

@@ -12,8 +12,22 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
  */
 export const PACKAGES = [
   { name: '@sluice/core', folder: 'packages/core', programs: [] },
-  { name: 'sluice', folder: 'packages/gateway', programs: ['cli/main', 'store/sqlite/worker', 'store/sqlite/task'] },
+  {
+    name: 'sluice',
+    folder: 'packages/gateway',
+    programs: ['cli/main', 'config/check-worker', 'store/sqlite/worker', 'store/sqlite/task'],
+  },
 ];
+
+/**
+ * The console: a private package whose build is a folder in that of the gateway. The page of `sluice inspect --html` is in a folder of its own,
+ * because the gateway serves the files of this one.
+ */
+export const CONSOLE = {
+  folder: 'packages/console',
+  published: 'packages/gateway/dist/console',
+  inspectPage: 'page/inspect.html',
+};
 
 /** The manifest of a package, by its folder. */
 export const readManifest = (folder) => JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CLIENTS } from '../../packages/gateway/src/cli/clients.ts';
+import { CLIENTS } from '../../packages/gateway/src/clients/clients.ts';
 import { type Running, run } from '../../packages/gateway/src/server/run.ts';
 
 const folder = fileURLToPath(new URL('../../examples/', import.meta.url));

@@ -104,6 +104,7 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
       when: 'once, when the gateway listens',
       keys: {
         url: 'address of the gateway',
+        console: 'link that opens the console once',
         config: 'path of the configuration, or null',
         providers: 'ids of the providers, without the demo',
         models: 'names of the configuration',

@@ -10,7 +10,7 @@ import { linkDependencies, ROOT } from './packed.ts';
 
 const run = promisify(execFile);
 const LEFT_OUT = new Set(['node_modules', 'dist', 'out', '.cache', 'test']);
-const COPIED = ['package.json', 'package-lock.json', 'tsconfig.base.json', 'packages', 'scripts'];
+const COPIED = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.base.json', 'packages', 'scripts'];
 
 let clone: string;
 beforeAll(() => {

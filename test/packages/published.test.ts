@@ -24,10 +24,13 @@ const readManifest = (folder: string): Record<string, unknown> =>
   JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Record<string, unknown>;
 
 /** What the command, worker threads and child processes start. */
-const PROGRAMS = ['dist/cli/main.js', 'dist/store/sqlite/task.js', 'dist/store/sqlite/worker.js'];
+const PROGRAMS = ['dist/cli/main.js', 'dist/config/check-worker.js', 'dist/store/sqlite/task.js', 'dist/store/sqlite/worker.js'];
 
 /** Chunks have no public names; in the gateway they follow its dynamic imports. */
 const CHUNK = /^dist\/chunks\/[\w-]+\.(js|d\.ts)$/;
+
+/** Files of the console have a hash in their names. */
+const CONSOLE = /^dist\/console\/(index\.html|page\/inspect\.html|[\w-]+\.(js|css|svg))$/;
 
 describe.each(Object.entries(FOLDERS))('the tarball of %s', (_, folder) => {
   const files = listPacked(folder);
@@ -36,10 +39,11 @@ describe.each(Object.entries(FOLDERS))('the tarball of %s', (_, folder) => {
     const entries = listEntries(folder).flatMap(({ module }) => [`dist/${module}.js`, `dist/${module}.d.ts`]);
     const isGateway = folder === 'packages/gateway';
     const own = isGateway ? ['bin/sluice.js', ...PROGRAMS, 'prices.json', 'sluice.schema.json'] : [];
-    expect(files.filter((file) => !CHUNK.test(file))).toEqual(
+    expect(files.filter((file) => !CHUNK.test(file) && !CONSOLE.test(file))).toEqual(
       [...entries, ...own, 'LICENSE', 'README.md', 'package.json'].toSorted(),
     );
     expect(files.some((file) => CHUNK.test(file))).toBe(true);
+    expect(files.includes('dist/console/index.html')).toBe(isGateway);
   });
 
   test('has the licence of the repository', () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CLIENTS, quoteForShell } from '../src/cli/clients.ts';
+import { CLIENTS, quoteForShell } from '../src/clients/clients.ts';
 import { jsonLines, run } from './fake-io.ts';
 
 const IDS = Object.keys(CLIENTS);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CLIENTS } from '../src/cli/clients.ts';
+import { CLIENTS } from '../src/clients/clients.ts';
 import { KEY_VARIABLES } from '../src/providers/lookup.ts';
 import { type Running, run as runGateway } from '../src/server/run.ts';
 import { createNodeIo, type Program } from '../src/terminal/io.ts';

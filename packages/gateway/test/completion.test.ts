@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { PROTOCOLS } from '@sluice/core';
 import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CLIENTS } from '../src/cli/clients.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
+import { CLIENTS } from '../src/clients/clients.ts';
 import { run } from './fake-io.ts';
 
 const NAMES = [...Object.keys(COMMANDS), 'help'];

@@ -129,6 +129,20 @@ export class MessageAccumulator {
     if (block.type === 'tool_use') finishToolUse(block);
   }
 
+  /**
+   * A copy that later events change on its own. It costs the number of blocks and of their parts; texts are shared. To
+   * show a stream at any place, keep copies and add the events since.
+   */
+  copy(): MessageAccumulator {
+    const copy = new MessageAccumulator();
+    copy.#start = this.#start;
+    copy.#error = this.#error;
+    copy.#stopped = this.#stopped;
+    for (const [index, choice] of this.#choices)
+      copy.#choices.set(index, { ...choice, blocks: new Map([...choice.blocks].map(([at, block]) => [at, copyBlock(block)])) });
+    return copy;
+  }
+
   /** The blocks of the first choice so far. Not copied: later events change them. */
   get content(): ContentBlock[] {
     return [...(this.#main?.blocks.values() ?? [])];
@@ -253,6 +267,15 @@ function addOpaque(block: OpaqueBlock, raw: unknown): void {
     if (value !== null) setOwn(current, key, typeof before === 'string' && typeof value === 'string' ? before + value : value);
   }
 }
+
+/** A copy of a block. Deltas change its lists and the raw object in place. */
+const copyBlock = (block: ContentBlock): ContentBlock =>
+  Object.fromEntries(
+    Object.entries(block).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? [...value] : name === 'raw' ? copyRaw(value) : value,
+    ]),
+  ) as unknown as ContentBlock; // the same fields
 
 /** A copy that deltas can be merged into without changing the event. */
 const copyRaw = (raw: unknown): unknown => (isObject(raw) ? { ...raw } : raw);

@@ -113,7 +113,7 @@ export interface UpstreamRequest {
  */
 type Mode = 'converted' | 'request_passed' | 'passed';
 
-type StreamObservers = Pick<StreamOptions, 'onEvent' | 'inspect' | 'splice' | 'onto'>;
+type StreamObservers = Pick<StreamOptions, 'onEvent' | 'onEncoded' | 'inspect' | 'splice' | 'onto'>;
 
 /** One request and its response. Created by `createExchange`. */
 export class Exchange {
@@ -259,7 +259,7 @@ export class Exchange {
 
   /**
    * Returns the stage for a stream; its `end` or `fail` closes the client's stream. `onEvent` is called with every
-   * event of the upstream before it is encoded; `inspect` may refuse one, which ends the stream with an error. `splice`
+   * event of the upstream before it is encoded, `onEncoded` with its text for the client; `inspect` may refuse one, which ends the stream with an error. `splice`
    * and `onto` continue the message of an earlier exchange with the same client; neither works in passthrough.
    */
   stream(watched: StreamObservers = {}): ResponseStream {
@@ -377,14 +377,15 @@ export class Exchange {
     return { from, to, provider, profile, policy, now, newId, model, stream, prefill, path, headers, sealing };
   }
 
-  #streamOptions(request: CanonicalRequest | undefined, { onEvent, inspect, splice, onto }: StreamObservers = {}): StreamOptions {
+  #streamOptions(request: CanonicalRequest | undefined, watched: StreamObservers = {}): StreamOptions {
+    const { onEvent, onEncoded, inspect, splice, onto } = watched;
     const { provider, policy, now, newId, maxLineBytes, maxEventBytes, malformed = 'fail', tap = true } = this.#options;
     const [from, to] = [this.#upstream, this.#client];
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
     const isRenamed = this.#mode === 'converted';
     const options = { from, to, provider, profile: this.#responseProfile, policy, now, newId, request, isRenamed, framing, tap };
     const { sealing, envelope } = this.#options;
-    const limits = { maxLineBytes, maxEventBytes, malformed, onEvent, inspect, splice, onto, sealing, envelope };
+    const limits = { maxLineBytes, maxEventBytes, malformed, onEvent, onEncoded, inspect, splice, onto, sealing, envelope };
     return Object.assign(options, limits);
   }
 

@@ -36,6 +36,11 @@ export interface StreamOptions extends ResponseOptions, ReaderOptions {
   splice?: StreamSplice | undefined;
   /** The conversion of an earlier source to the same client: its message is continued instead of a new one. */
   onto?: ResponseStream | undefined;
+  /**
+   * Called with every event and the text that the client receives for it, in order; without an event for the text that
+   * ends the stream. Not called where bytes are passed on.
+   */
+  onEncoded?: ((event: CanonicalStreamEvent | undefined, text: string) => void) | undefined;
 }
 
 /** Joins the streams of several sources, one after the other, to one message for the client. */
@@ -78,11 +83,13 @@ class StreamConverter implements ResponseStream {
   readonly #tap: Tap;
   readonly #reporter: ProtocolOnlyFieldReporter | undefined;
   readonly #model: string | undefined;
+  readonly #onEncoded: StreamOptions['onEncoded'];
   #error: CanonicalError | undefined;
   #ended = false;
 
   constructor(options: StreamOptions) {
-    const { from, to, request, tap = false, model, isRenamed = true, splice, onto } = options;
+    const { from, to, request, tap = false, model, isRenamed = true, splice, onto, onEncoded } = options;
+    this.#onEncoded = onEncoded;
     this.output = onto instanceof StreamConverter ? onto.output : new StreamOutput(options);
     this.#splice = splice;
     this.#reader = createReader({ ...options, inspect: options.inspect ?? createDepthInspection() });
@@ -147,8 +154,9 @@ class StreamConverter implements ResponseStream {
   #write(events: Iterable<CanonicalStreamEvent>): string {
     let text = '';
     for (const event of events) {
-      if (!this.#splice) text += this.#convert(event);
-      else text += this.#join(event, this.#splice);
+      const piece = this.#splice ? this.#join(event, this.#splice) : this.#convert(event);
+      this.#onEncoded?.(event, piece);
+      text += piece;
     }
     return text;
   }
@@ -172,7 +180,9 @@ class StreamConverter implements ResponseStream {
     if (this.#splice?.isCut) return '';
     let text = '';
     for (const frame of this.#encoder.end()) text += this.#framer.frame(frame);
-    return text + this.#framer.end();
+    text += this.#framer.end();
+    this.#onEncoded?.(undefined, text);
+    return text;
   }
 
   #encode(source: CanonicalStreamEvent): string {

@@ -22,6 +22,8 @@ export interface Caller {
   readonly expires: number | null;
   /** Whether contents of conversations may be returned. */
   readonly mayReadSensitive: boolean;
+  /** What a page must send in `x-sluice-csrf` to change something; sessions only. */
+  readonly csrf?: string;
 }
 
 /** The parts of the configuration that decide about access; read for every request, because a reload may change them. */
@@ -39,6 +41,13 @@ export interface AccessRequest {
   readonly local: string | undefined;
 }
 
+/** Whether a browser may log in, by what, and why not. */
+export interface LoginOptions {
+  readonly mayLogin: boolean;
+  readonly accepts: readonly ('token' | 'key')[];
+  readonly reason: string | null;
+}
+
 /** What a console session is created with. */
 export type Credential = { readonly token: string } | { readonly key: string };
 
@@ -47,6 +56,8 @@ interface Session {
   lastUsed: number;
   /** The admin key at login; a session ends when the key changes. */
   readonly keyDigest: string;
+  /** Pages of other origins cannot read it, so they cannot send it. */
+  readonly csrf: string;
 }
 
 interface AccessOptions {
@@ -89,7 +100,7 @@ export class AdminAccess {
       this.#checkKey(adminKey, given, request);
       return KEY_ACCESS;
     }
-    const session = this.#findSession(request);
+    const session = this.findSession(request);
     if (session) return session;
     if (adminKey) throw new Problem(401, `an admin key is required: ${HOW_TO_SEND}`, { headers: CHALLENGE });
     if (hasClientKeys) throw new Problem(403, `the admin API is closed, because no admin key is set: ${WHAT_TO_SET}`);
@@ -98,20 +109,29 @@ export class AdminAccess {
     return LOCAL_ACCESS;
   }
 
+  /** How a browser may log in: for the page, before it has a session. */
+  describeLogin(request: AccessRequest): LoginOptions {
+    const reason = explainInsecure(request) ?? null;
+    return { mayLogin: reason === null, accepts: this.#policy().adminKey ? ['key', 'token'] : ['token'], reason };
+  }
+
   /** Opens a session of the console. Returns the value of `Set-Cookie` and when the session ends at the latest. */
-  login(credential: Credential, request: AccessRequest): { cookie: string; expires: number } {
+  login(credential: Credential, request: AccessRequest): { cookie: string; csrf: string; expires: number } {
+    const reason = explainInsecure(request);
+    if (reason !== undefined) throw new Problem(403, reason);
     if ('key' in credential) this.#checkLoginKey(credential.key, request);
     else this.#redeem(credential.token, request);
     const cookie = createToken();
     const now = this.#now();
     evictOldest(this.#sessions, MAX_SESSIONS);
-    this.#sessions.set(digest(cookie).toString('hex'), { created: now, lastUsed: now, keyDigest: this.#keyDigest() });
-    return { cookie: formatCookie(cookie, SESSION_MS / 1000, request), expires: now + SESSION_MS };
+    const csrf = createToken();
+    this.#sessions.set(digest(cookie).toString('hex'), { created: now, lastUsed: now, keyDigest: this.#keyDigest(), csrf });
+    return { cookie: formatCookie(cookie, SESSION_MS / 1000, request), csrf, expires: now + SESSION_MS };
   }
 
   /** Ends the session of the request. Returns the value of `Set-Cookie` that removes it from the browser. */
   logout(request: AccessRequest): string {
-    const cookie = readCookie(request.headers);
+    const cookie = readCookie(request);
     if (cookie !== undefined) this.#sessions.delete(digest(cookie).toString('hex'));
     return formatCookie('', 0, request);
   }
@@ -142,8 +162,9 @@ export class AdminAccess {
     );
   }
 
-  #findSession({ method, headers }: AccessRequest): Caller | undefined {
-    const cookie = readCookie(headers);
+  /** The session of a request; undefined without one. Throws the problem when the request may not use it. */
+  findSession(request: AccessRequest): Caller | undefined {
+    const cookie = readCookie(request);
     if (cookie === undefined) return undefined;
     const name = digest(cookie).toString('hex');
     const session = this.#sessions.get(name);
@@ -154,11 +175,10 @@ export class AdminAccess {
       this.#sessions.delete(name);
       return undefined;
     }
-    // A cookie is sent by the browser itself, so a request that changes something must prove which page sent it.
-    if (method !== 'GET' && headers['origin'] === undefined && headers['sec-fetch-site'] !== 'same-origin')
-      throw new Problem(403, 'a request with a session must come from a page of the gateway; programs use the admin key');
+    checkPage(request, session.csrf);
     session.lastUsed = now;
-    return { kind: 'session', expires: Math.min(session.created + SESSION_MS, now + IDLE_MS), mayReadSensitive: true };
+    const expires = Math.min(session.created + SESSION_MS, now + IDLE_MS);
+    return { kind: 'session', expires, mayReadSensitive: true, csrf: session.csrf };
   }
 
   #keyDigest(): string {
@@ -214,10 +234,10 @@ const SESSION_MS = 12 * 3_600_000;
 
 const IDLE_MS = 30 * 60_000;
 
-/** Wrong keys of one address in a row. */
-const MAX_FAILURES = 10;
+/** Wrong keys and tokens of one address: five at once, then five a minute. */
+const MAX_FAILURES = 5;
 
-const FORGIVE_MS = 6000;
+const FORGIVE_MS = 12_000;
 
 const FAILURE_LIMITS = { entries: 1000, bytes: 100_000 };
 
@@ -236,23 +256,58 @@ function readKey(headers: HeaderBag): string | undefined {
   return /^Bearer\s{1,8}(\S+)\s*$/i.exec(headers['authorization'] ?? '')?.[1] ?? headers['x-api-key'];
 }
 
+/** A cookie is sent by the browser itself, so a request that changes something must prove which page sent it. */
+function checkPage({ method, headers }: AccessRequest, csrf: string): void {
+  if (method === 'GET') return;
+  if (headers['origin'] === undefined && headers['sec-fetch-site'] !== 'same-origin')
+    throw new Problem(403, 'a request with a session must come from a page of the gateway; programs use the admin key');
+  const given = headers['x-sluice-csrf'] ?? '';
+  if (!timingSafeEqual(digest(csrf), digest(given)))
+    throw new Problem(403, 'a request with a session needs the header x-sluice-csrf, with csrf_token of the session');
+}
+
 const COOKIE = 'sluice_console';
 
-const COOKIE_PATTERN = new RegExp(`(?:^|;\\s?)${COOKIE}=([\\w-]{1,100})(?:;|$)`);
+/** A browser accepts a cookie of this name only by TLS, for the whole host and from the host itself. */
+const SECURE_COOKIE = `__Host-${COOKIE}`;
 
-const readCookie = (headers: HeaderBag): string | undefined => COOKIE_PATTERN.exec(headers['cookie'] ?? '')?.[1];
+const buildCookiePattern = (name: string): RegExp => new RegExp(`(?:^|;\\s?)${name}=([\\w-]{1,100})(?:;|$)`);
 
-/** A cookie of an HTTPS page is never sent over plain HTTP. */
-const formatCookie = (value: string, seconds: number, { client }: AccessRequest): string =>
-  `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/admin; Max-Age=${seconds}${client.scheme === 'https' ? '; Secure' : ''}`;
+const COOKIE_PATTERN = buildCookiePattern(COOKIE);
+
+const SECURE_COOKIE_PATTERN = buildCookiePattern(SECURE_COOKIE);
+
+/** Whether a cookie marked `Secure` comes back, and cannot be read on the way. */
+const isSecure = ({ client }: AccessRequest): boolean => client.scheme === 'https';
+
+const readCookie = (request: AccessRequest): string | undefined =>
+  (isSecure(request) ? SECURE_COOKIE_PATTERN : COOKIE_PATTERN).exec(request.headers['cookie'] ?? '')?.[1];
+
+const formatCookie = (value: string, seconds: number, request: AccessRequest): string =>
+  isSecure(request)
+    ? `${SECURE_COOKIE}=${value}; Secure; HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}`
+    : `${COOKIE}=${value}; HttpOnly; SameSite=Strict; Path=/admin; Max-Age=${seconds}`;
+
+/** Whether both ends of the connection and the name of the host are this machine, without a proxy. */
+function isOnThisMachine({ headers: { host }, client, local = '' }: AccessRequest): boolean {
+  const isLocal = !client.isProxied && [client.address, local].every((address) => isLoopback(address.replace(/^::ffff:/, '')));
+  return isLocal && host !== undefined && isLoopbackName(host);
+}
+
+const findHeader = ({ headers }: AccessRequest, names: readonly string[]): string | undefined =>
+  names.find((name) => headers[name] !== undefined);
+
+/** Why a browser may not log in over this connection; undefined when it may. */
+function explainInsecure(request: AccessRequest): string | undefined {
+  if (isSecure(request) || (isOnThisMachine(request) && findHeader(request, PROXY_HEADERS) === undefined)) return undefined;
+  return 'without TLS, the key and the cookie could be read on the way, so login works only in a browser on the machine of the gateway, at http://127.0.0.1; use HTTPS, or forward the port: ssh -L 4141:127.0.0.1:4141 HOST';
+}
 
 /** Without any key, only programs on this machine are admitted: no browser, whose pages come from anywhere, and no proxy. */
-function checkLocal({ headers, client, local = '' }: AccessRequest): void {
-  const isLocal = !client.isProxied && [client.address, local].every((address) => isLoopback(address.replace(/^::ffff:/, '')));
-  const { host } = headers;
-  if (!isLocal || host === undefined || !isLoopbackName(host))
+function checkLocal(request: AccessRequest): void {
+  if (!isOnThisMachine(request))
     throw new Problem(403, `without an admin key, only programs on this machine may use the admin API: ${WHAT_TO_SET}`);
-  const name = [...BROWSER_HEADERS, ...PROXY_HEADERS].find((header) => headers[header] !== undefined);
+  const name = findHeader(request, BROWSER_HEADERS) ?? findHeader(request, PROXY_HEADERS);
   if (name === undefined) return;
   const sender = BROWSER_HEADERS.includes(name)
     ? 'a browser needs a session of the console'

@@ -5,13 +5,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HeaderBag } from '@sluice/core';
 import { didYouMean } from '@sluice/lab/text';
 import type { ClientAddress } from '../http/client-address.ts';
-import type { ActorKind } from '../keys/records.ts';
 import type { Logger } from '../observe/log.ts';
 import type { AccessRequest, Caller } from './access.ts';
 import { buildDocument } from './openapi.ts';
 import { readQuery } from './parameters.ts';
 import { PROBLEM_TYPE, Problem, toProblem } from './problem.ts';
-import { type AdminContext, PREFIX, type Reply, ROUTES, type Route } from './routes.ts';
+import { type AdminContext, PREFIX, type Reply, type Route } from './route.ts';
+import { ROUTES } from './routes.ts';
 import { serialize } from './serialize.ts';
 
 /** Whether a request target belongs to the admin API. Other spellings of the path are not it, so they cannot reach it. */
@@ -41,7 +41,7 @@ export class AdminApi {
     this.#options = options;
     this.#context = {
       ...options,
-      audit: (actor, action) => this.#audit(actor, action),
+      audit: (actor, action, about) => this.#audit(actor, action, about),
       document: () => {
         this.#document ??= buildDocument();
         return this.#document;
@@ -106,7 +106,18 @@ export class AdminApi {
     const values = readQuery(route.query, query, now());
     const body = route.body ? await readJson(request, response, route) : undefined;
     const isAllowed = (): boolean => this.#isAllowed(who, route);
-    const call = { id, query: values, body, headers, caller, request: who, response, context: this.#context, isAllowed };
+    const call = {
+      id,
+      requestId: incoming.id,
+      query: values,
+      body,
+      headers,
+      caller,
+      request: who,
+      response,
+      context: this.#context,
+      isAllowed,
+    };
     const reply = await route.handle(call);
     if (reply) await this.#send(incoming, route, reply);
   }
@@ -127,10 +138,10 @@ export class AdminApi {
   }
 
   /** A log that cannot be written must not lock out the operator, who may come to repair that. Changes of keys do wait for it. */
-  async #audit(actor: ActorKind, action: string): Promise<void> {
+  async #audit(...[actor, action, about]: Parameters<AdminContext['audit']>): Promise<void> {
     const { store, log } = this.#options;
     try {
-      await store.addAudit({ ...store.createId(), actor, action, object: '', details: {} });
+      await store.addAudit({ ...store.createId(), actor, action, object: '', details: {}, ...about });
     } catch (error) {
       log.warn({ action, error: String(error) }, 'the audit log could not be written');
     }
@@ -220,7 +231,7 @@ const MAX_BODY_BYTES = 16 * 1024;
 async function readJson(
   request: IncomingMessage,
   response: ServerResponse,
-  { body: schema, access }: Pick<Route, 'body' | 'access'>,
+  { body: schema, access, maxBodyBytes = MAX_BODY_BYTES }: Pick<Route, 'body' | 'access' | 'maxBodyBytes'>,
 ): Promise<unknown> {
   // Forms of web pages cannot send this type.
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
@@ -230,7 +241,7 @@ async function readJson(
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new Problem(413, `the body has more than ${MAX_BODY_BYTES} bytes`);
+    if (size > maxBodyBytes) throw new Problem(413, `the body has more than ${maxBodyBytes} bytes`);
     chunks.push(chunk);
   }
   const result = schema?.safeParse(parseJson(Buffer.concat(chunks).toString()));

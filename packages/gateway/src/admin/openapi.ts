@@ -1,14 +1,16 @@
 /** The OpenAPI document of the admin API, built from its routes. */
 
 import { z } from 'zod';
-import { PREFIX, ROUTES, type Route } from './routes.ts';
+import { PREFIX, type Route } from './route.ts';
+import { ROUTES } from './routes.ts';
 import { NAMED_SCHEMAS } from './views.ts';
 
 /** Builds the document. Resources are named schemas, which responses refer to. */
 export function buildDocument(): object {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(NAMED_SCHEMAS)) registry.add(schema, { id });
-  for (const [index, { response, body }] of ROUTES.entries()) {
+  for (const [index, { response, body: read, passedBody }] of ROUTES.entries()) {
+    const body = read ?? passedBody;
     if (typeof response !== 'string' && !registry.has(response)) registry.add(response, { id: `response${index}` });
     if (body) registry.add(body, { id: `body${index}` });
   }
@@ -56,7 +58,8 @@ function strip({ $schema: _, $id: __, ...schema }: Record<string, unknown>): obj
 }
 
 function buildOperation(route: Route, find: (schema: z.ZodType) => object): object {
-  const { about, access, query, idAbout, body, response, hasEtag } = route;
+  const { about, access, query, idAbout, response, hasEtag } = route;
+  const body = route.body ?? route.passedBody;
   const parameters = [
     ...(idAbout === undefined
       ? []

@@ -1,7 +1,7 @@
 /** Query parameters of the admin API: what they accept, for the document and for requests. */
 
 import { didYouMean } from '@sluice/lab/text';
-import { type Filter, parseFilter } from '../store/index.ts';
+import { type Filter, type ParsedSearch, parseFilter, parseSearch } from '../store/index.ts';
 import { type FieldError, Problem } from './problem.ts';
 
 /** One query parameter. */
@@ -113,6 +113,19 @@ export const filter: Parameter<Filter> = {
   schema: { type: 'string', maxLength: 2000 },
   read(value, now) {
     const { filter: parsed, problems } = parseFilter(value, now);
+    const [problem] = problems;
+    if (problem) throw new ParameterError(problem.message, { start: problem.start, end: problem.end });
+    return parsed;
+  },
+};
+
+/** A filter of exchanges that may have texts to search for in captured bodies. */
+export const search: Parameter<Pick<ParsedSearch, 'filter' | 'texts'>> = {
+  about:
+    'Which exchanges, such as `status:error model:gpt* since:2h`; terms without a field are searched for in captured bodies.',
+  schema: filter.schema,
+  read(value, now) {
+    const { problems, ...parsed } = parseSearch(value, now);
     const [problem] = problems;
     if (problem) throw new ParameterError(problem.message, { start: problem.start, end: problem.end });
     return parsed;

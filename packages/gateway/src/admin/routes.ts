@@ -1,22 +1,20 @@
 /** The routes of the admin API: one table, from which requests are served, the OpenAPI document is written and tests are made. */
 
-import { randomUUID } from 'node:crypto';
-import { open, unlink } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { CODECS } from '@sluice/core/engine';
 import { z } from 'zod';
-import type { BudgetStatus } from '../admission/gate.ts';
-import type { Captures } from '../capture/captures.ts';
-import type { GatewayState, ModelTarget } from '../config/resolve.ts';
+import type { Capture } from '../capture/capture.ts';
+import { chooseExampleModel, listClientSetups } from '../clients/clients.ts';
+import type { ModelTarget } from '../config/resolve.ts';
 import { type KeyBook, KeyError } from '../keys/key-book.ts';
-import type { ActorKind, KeyRecord } from '../keys/records.ts';
+import type { KeyRecord } from '../keys/records.ts';
 import { readSpan } from '../keys/settings.ts';
 import { createPriceTable } from '../prices/table.ts';
-import type { Store } from '../store/index.ts';
-import type { Breakers } from '../upstream/breaker.ts';
-import type { AccessLevel, AccessRequest, AdminAccess, Caller } from './access.ts';
+import type { AccessRequest } from './access.ts';
+import { sendBackup } from './backup.ts';
+import { checkPasted, MAX_VALIDATED_BODY, PASTED, RELOADS, SETTINGS, VALIDATION, viewReloads, viewSettings } from './config.ts';
+import { CONVERSATION, readConversation } from './conversation.ts';
+import { CONVERSION_REQUEST, CONVERTED, convertForClient, MAX_CONVERTED_BYTES } from './convert.ts';
+import { buildCaptureCase, CASE, EXAMINED, examineCapture } from './examine.ts';
 import {
   AUDIT_ENTRY,
   CHANGED_KEY,
@@ -30,15 +28,18 @@ import {
   viewAuditEntry,
   viewKey,
 } from './keys.ts';
-import type { ChangeFeed } from './live.ts';
-import { choice, cursor, filter, integer, names, type Parameters, text, time, type Values } from './parameters.ts';
+import { choice, cursor, filter, integer, names, search, text, time } from './parameters.ts';
 import { Problem } from './problem.ts';
+import { type AdminContext, PASSED_RESPONSE, type Route, route } from './route.ts';
+import { SEARCHED, searchCaptures } from './search.ts';
+import { describeSender, REPLAY_QUERY, replayExchange, SEND_QUERY, SENDER, sendRequest } from './send.ts';
 import { LazyList } from './serialize.ts';
 import {
   ATTEMPT,
   BUDGET,
   CAPTURE,
   CAPTURE_SUMMARY,
+  CLIENT,
   CONFIG,
   EXCHANGE,
   EXCHANGE_FIELDS,
@@ -51,6 +52,8 @@ import {
   viewAttempt,
   viewBudget,
   viewCapture,
+  viewCaptureSummary,
+  viewClient,
   viewConfig,
   viewExchange,
   viewModel,
@@ -59,90 +62,6 @@ import {
   viewSession,
   viewUsage,
 } from './views.ts';
-
-/** What the routes work with. */
-export interface AdminContext {
-  readonly store: Store;
-  readonly keys: KeyBook;
-  readonly feed: ChangeFeed;
-  readonly access: AdminAccess;
-  readonly breakers: Breakers;
-  readonly captures: Pick<Captures, 'get' | 'list'>;
-  /** Budgets of the configuration, and those of keys that were used. */
-  listBudgets(): Promise<readonly BudgetStatus[]>;
-  /** The configuration in force. */
-  state(): GatewayState;
-  /** The configuration file; null without one. */
-  readonly file: string | null;
-  /** Milliseconds since 1970. */
-  now(): number;
-  /** Removes secrets from text that leaves the gateway. */
-  redact(text: string): string;
-  /** The OpenAPI document. */
-  document(): object;
-  /** Adds a line to the audit log. Never rejects. */
-  audit(actor: ActorKind, action: string): Promise<void>;
-  /** How long a client may stop reading a response. */
-  readonly stallMs: number;
-}
-
-/** One request to a route. */
-interface Call<P extends Parameters = Parameters, Body = unknown> {
-  /** The part of the path in braces. */
-  readonly id: string;
-  readonly query: Values<P>;
-  readonly body: Body;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly caller: Caller;
-  readonly request: AccessRequest;
-  readonly response: ServerResponse;
-  readonly context: AdminContext;
-  /** Whether the caller still has access. */
-  readonly isAllowed: () => boolean;
-}
-
-/** What a route returns: a body, or undefined when it has written the response itself. */
-export interface Reply {
-  readonly body: object;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** The body has a new secret, which redaction would remove. */
-  readonly showsSecret?: boolean;
-}
-
-type Handle<P extends Parameters, Body> = (call: Call<P, Body>) => Promise<Reply | undefined> | Reply | undefined;
-
-interface RouteOptions<P extends Parameters, Body> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below `/admin/v1/`. */
-  readonly path: string;
-  readonly about: string;
-  readonly access: AccessLevel;
-  readonly query?: P;
-  /** What the part of the path in braces is. */
-  readonly idAbout?: string;
-  readonly body?: z.ZodType<Body>;
-  /** The body of a JSON response, or the content type of another one. */
-  readonly response: z.ZodType | string;
-  /** Whether the response has an ETag. */
-  readonly hasEtag?: boolean;
-  readonly handle: Handle<P, Body>;
-}
-
-/** A route. */
-export interface Route extends Omit<RouteOptions<Parameters, unknown>, 'query' | 'handle'> {
-  readonly query: Parameters;
-  readonly handle: (call: Call) => ReturnType<Handle<Parameters, unknown>>;
-}
-
-const route = <P extends Parameters, Body>({ query, handle, ...rest }: RouteOptions<P, Body>): Route => ({
-  ...rest,
-  query: query ?? {},
-  // The caller reads the query by `query` and the body by `body` of this route.
-  handle: (call) => handle(call as Call<P, Body>),
-});
-
-/** All routes begin with it. */
-export const PREFIX = '/admin/v1/';
 
 const MAX_ROWS = 1000;
 
@@ -157,23 +76,46 @@ const KEY_REFERENCE = 'The public id of a client key, or its name if it is not r
 /** How long a secret stays valid after a rotation. */
 const DEFAULT_OVERLAP = '24h';
 
-/** Every route of the API. */
-export const ROUTES: readonly Route[] = [
+const TABLE = [
   route({
     method: 'GET',
     path: 'exchanges',
     about: 'Exchanges, newest first, by pages',
     access: 'read',
-    query: { filter, limit, cursor, fields },
-    response: z.strictObject(page),
-    async handle({ query, caller, context: { store } }) {
-      const found = await store.list({
-        ...(query.filter && { filter: query.filter }),
+    query: { filter: search, limit, cursor, fields },
+    response: z.strictObject({
+      ...page,
+      searched: SEARCHED.nullable().describe('What was searched for text; null without text.'),
+    }),
+    async handle({ query, caller, response, context }) {
+      const { filter: wanted = [], texts = [] } = query.filter ?? {};
+      if (texts.length > 0 && !caller.mayReadSensitive)
+        throw new Problem(403, 'a search for text reads conversations, which needs an admin key or a session');
+      if (texts.length > 0) {
+        const { cursor: from, limit: rows = 100 } = query;
+        const isAbandoned = (): boolean => response.destroyed;
+        const asked = { texts: texts.map((one) => one.text), filter: wanted, cursor: from, limit: rows, isAbandoned };
+        const { exchanges, next, searched } = await searchCaptures(asked, context);
+        return { body: { exchanges: exchanges.map((row) => viewExchange(row, caller, query.fields)), next, searched } };
+      }
+      const found = await context.store.list({
+        filter: wanted,
         ...(query.limit !== undefined && { limit: query.limit }),
         ...(query.cursor !== undefined && { cursor: query.cursor }),
       });
       const exchanges = new LazyList(found.exchanges, (row) => viewExchange(row, caller, query.fields));
-      return { body: { exchanges, next: found.next } };
+      return { body: { exchanges, next: found.next, searched: null } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'exchanges/count',
+    about: 'How many exchanges pass a filter, and how many there are',
+    access: 'read',
+    query: { filter },
+    response: z.strictObject({ matching: z.int(), is_exact: z.boolean(), total: z.int() }),
+    async handle({ query, context: { store } }) {
+      return { body: await store.count(query.filter) };
     },
   }),
   route({
@@ -214,10 +156,83 @@ export const ROUTES: readonly Route[] = [
     idAbout: 'The id of an exchange.',
     access: 'sensitive',
     response: CAPTURE,
-    async handle({ id, context: { captures } }) {
-      const capture = await captures.get(id);
-      if (!capture) throw new Problem(404, `no capture of an exchange has the id ${quote(id)}; see docs/capture.md`);
-      return { body: viewCapture(capture) };
+    async handle({ id, context }) {
+      return { body: viewCapture(await requireCapture(id, context)) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'exchanges/{id}/conversation',
+    about: 'The messages of a captured exchange, read from the request and the response of the client',
+    idAbout: 'The id of an exchange.',
+    access: 'sensitive',
+    response: CONVERSATION,
+    async handle({ id, context }) {
+      return { body: await readConversation(await requireCapture(id, context)) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'exchanges/{id}/doctor',
+    about: 'What the doctor finds in the upstream responses of a captured exchange',
+    idAbout: 'The id of an exchange.',
+    access: 'sensitive',
+    response: EXAMINED,
+    async handle({ id, context }) {
+      return { body: await examineCapture(await requireCapture(id, context)) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: 'exchanges/{id}/case',
+    about: 'The first upstream response of a captured exchange that departs from its protocol, as a case for tests',
+    idAbout: 'The id of an exchange.',
+    access: 'sensitive',
+    response: CASE,
+    async handle({ id, context }) {
+      return { body: await buildCaptureCase(await requireCapture(id, context)) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: 'exchanges/{id}/replay',
+    about: 'Sends the request of a captured exchange again; the response is that of the model, in the same protocol',
+    idAbout: 'The id of an exchange.',
+    access: 'sensitive',
+    query: REPLAY_QUERY,
+    response: PASSED_RESPONSE,
+    handle: replayExchange,
+  }),
+  route({
+    method: 'GET',
+    path: 'requests',
+    about: 'Keys and models that requests of the console can have',
+    access: 'read',
+    response: SENDER,
+    handle({ context }) {
+      return { body: describeSender(context) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: 'requests',
+    about: 'Sends a request of any client protocol under a client key, without its secret; the response is that of the model',
+    access: 'sensitive',
+    query: SEND_QUERY,
+    passedBody: z.record(z.string(), z.unknown()),
+    response: PASSED_RESPONSE,
+    handle: sendRequest,
+  }),
+  route({
+    method: 'POST',
+    path: 'requests/convert',
+    about: 'A request in another protocol or for another model, with what is lost; nothing is sent',
+    access: 'sensitive',
+    body: CONVERSION_REQUEST,
+    maxBodyBytes: MAX_CONVERTED_BYTES,
+    response: CONVERTED,
+    handle({ body }) {
+      return { body: convertForClient(body) };
     },
   }),
   route({
@@ -228,7 +243,7 @@ export const ROUTES: readonly Route[] = [
     query: { limit },
     response: z.strictObject({ captures: z.array(CAPTURE_SUMMARY) }),
     async handle({ query, context: { captures } }) {
-      return { body: { captures: (await captures.list(query.limit)).map(viewCapture) } };
+      return { body: { captures: (await captures.list(query.limit)).map(viewCaptureSummary) } };
     },
   }),
   route({
@@ -315,6 +330,20 @@ export const ROUTES: readonly Route[] = [
   }),
   route({
     method: 'GET',
+    path: 'clients',
+    about: 'What to set or paste so that a client uses this gateway, as `sluice env` prints it',
+    access: 'read',
+    query: { model: text('The model to set up; by default the first one that has a name without a star.') },
+    response: z.strictObject({ model: z.string(), needs_key: z.boolean(), clients: z.array(CLIENT) }),
+    handle({ query, request, context: { state, hasKeys } }) {
+      const { models, providers } = state();
+      const model = query.model ?? chooseExampleModel(models, [...providers.values()]);
+      const target = { url: findOwnUrl(request), model, key: hasKeys() ? 'YOUR_KEY' : 'any' };
+      return { body: { model, needs_key: hasKeys(), clients: listClientSetups(target).map(viewClient) } };
+    },
+  }),
+  route({
+    method: 'GET',
     path: 'prices',
     about: 'The version of the price table, and the price of one model',
     access: 'read',
@@ -349,6 +378,32 @@ export const ROUTES: readonly Route[] = [
     handle({ context: { state, file, store, keys } }) {
       return { body: viewConfig(state(), { file, folder: store.folder, storedKeys: keys.count }) };
     },
+  }),
+  route({
+    method: 'GET',
+    path: 'config/settings',
+    about: 'Every setting in force with its origin; secrets as references, or not at all',
+    access: 'sensitive',
+    response: SETTINGS,
+    handle: ({ context: { config } }) => ({ body: viewSettings(config) }),
+  }),
+  route({
+    method: 'GET',
+    path: 'config/reloads',
+    about: 'The last reloads of the configuration since the start, newest first',
+    access: 'sensitive',
+    response: RELOADS,
+    handle: ({ context: { config } }) => ({ body: viewReloads(config) }),
+  }),
+  route({
+    method: 'POST',
+    path: 'config/validate',
+    about: 'Checks the text of a configuration file; nothing is changed, and references are not resolved',
+    access: 'sensitive',
+    body: PASTED,
+    maxBodyBytes: MAX_VALIDATED_BODY,
+    response: VALIDATION,
+    handle: async ({ body, context: { state } }) => ({ body: await checkPasted(body.text, state()) }),
   }),
   route({
     method: 'GET',
@@ -387,16 +442,38 @@ export const ROUTES: readonly Route[] = [
     },
   }),
   route({
+    method: 'GET',
+    path: 'session',
+    about: 'Whether the browser has a session of the console, and how it may log in',
+    access: 'login',
+    response: z.strictObject({
+      csrf_token: z
+        .string()
+        .nullable()
+        .describe('For the header x-sluice-csrf of requests that change something; null without a session.'),
+      expires_at: z.iso.datetime().nullable(),
+      may_login: z.boolean(),
+      accepts: z.array(z.enum(['token', 'key'])),
+      reason: z.string().nullable().describe('Why the browser may not log in.'),
+    }),
+    handle({ request, context: { access } }) {
+      const session = access.findSession(request);
+      const { mayLogin, accepts, reason } = access.describeLogin(request);
+      const expires_at = session?.expires ? new Date(session.expires).toISOString() : null;
+      return { body: { csrf_token: session?.csrf ?? null, expires_at, may_login: mayLogin, accepts, reason } };
+    },
+  }),
+  route({
     method: 'POST',
     path: 'session',
     about: 'Opens a session of the console, by a one-time token or the admin key; the response sets a cookie',
     access: 'login',
     body: z.union([z.strictObject({ token: z.string().min(1).max(512) }), z.strictObject({ key: z.string().min(1).max(4096) })]),
-    response: z.strictObject({ expires_at: z.iso.datetime() }),
+    response: z.strictObject({ csrf_token: z.string(), expires_at: z.iso.datetime() }),
     async handle({ body, request, context: { access, audit } }) {
-      const { cookie, expires } = access.login(body, request);
+      const { cookie, csrf, expires } = access.login(body, request);
       await audit('key' in body ? 'key' : 'session', 'session.open');
-      return { body: { expires_at: new Date(expires).toISOString() }, headers: { 'set-cookie': cookie } };
+      return { body: { csrf_token: csrf, expires_at: new Date(expires).toISOString() }, headers: { 'set-cookie': cookie } };
     },
   }),
   route({
@@ -500,13 +577,17 @@ export const ROUTES: readonly Route[] = [
     path: 'audit',
     about: 'Changes by operators, newest first, by pages',
     access: 'read',
-    query: { limit, cursor },
+    query: { limit, cursor, text: text('Only entries with this text in actor, action, object or details.') },
     response: z.strictObject({
       entries: z.array(AUDIT_ENTRY),
       next: z.string().nullable().describe('The cursor of the next page.'),
     }),
     async handle({ query, context: { store } }) {
-      const { entries, next } = await store.listAudit({ cursor: query.cursor ?? null, limit: query.limit ?? 100 });
+      const { entries, next } = await store.listAudit({
+        cursor: query.cursor ?? null,
+        limit: query.limit ?? 100,
+        text: query.text ?? '',
+      });
       return { body: { entries: entries.map(viewAuditEntry), next } };
     },
   }),
@@ -522,6 +603,18 @@ export const ROUTES: readonly Route[] = [
   }),
 ];
 
+/** Every route of the API. */
+export const ROUTES: readonly Route[] = TABLE;
+
+/** The routes with their types. */
+export type AdminRoutes = (typeof TABLE)[number];
+
+async function requireCapture(id: string, { captures }: AdminContext): Promise<Capture> {
+  const capture = await captures.get(id);
+  if (!capture) throw new Problem(404, `no capture of an exchange has the id ${quote(id)}; see docs/capture.md`);
+  return capture;
+}
+
 function requireKey(keys: KeyBook, id: string): KeyRecord {
   const record = keys.find(id);
   if (!record) throw new KeyError('unknown', `no key has the name or id ${quote(id)}`);
@@ -530,6 +623,12 @@ function requireKey(keys: KeyBook, id: string): KeyRecord {
 
 const HOUR_MS = 3_600_000;
 
+/** The address that the caller reached the gateway by. The host is that of the request, so it is checked. */
+function findOwnUrl({ headers, client }: AccessRequest): string {
+  const url = `${client.scheme}://${client.host ?? headers['host'] ?? ''}`;
+  return URL.canParse(url) && new URL(url).origin === url ? url : 'http://127.0.0.1:4141';
+}
+
 const quote = (value: string): string => JSON.stringify(value.slice(0, 100));
 
 /** The default of a profile is a guess for unknown models, so it is not shown. */
@@ -537,35 +636,4 @@ function findLimit({ provider: { provider, profileId }, model }: ModelTarget): n
   const codec = CODECS[provider.protocol];
   const limit = provider.profile?.max_output_tokens ?? codec.profileFor(profileId, model).max_output_tokens;
   return limit === undefined || limit === codec.profileFor('', '').max_output_tokens ? null : limit;
-}
-
-/** Stores that are being copied: a copy takes as much disk as the database. */
-const copying = new WeakSet<Store>();
-
-/** Streams a copy of the database. Its name is removed before it is sent, so that no file stays behind. */
-async function sendBackup(response: ServerResponse, { store, now, stallMs }: AdminContext): Promise<void> {
-  if (store.folder === null) throw new Problem(409, 'the ledger is kept in memory; set a data folder to back it up');
-  if (copying.has(store)) throw new Problem(409, 'another backup is being made; retry when it is done');
-  copying.add(store);
-  const file = join(store.folder, `backup-${randomUUID()}.tmp`);
-  try {
-    // The copy of a large database takes long, and nothing is sent meanwhile.
-    response.setTimeout(0);
-    await store.backup(file);
-    response.setTimeout(stallMs);
-    const handle = await open(file, 'r');
-    await unlink(file);
-    const { size } = await handle.stat();
-    const name = `sluice-${new Date(now()).toISOString().replace(/[-:]|\.\d+/g, '')}.db`;
-    response.writeHead(200, {
-      'content-type': 'application/vnd.sqlite3',
-      'content-length': String(size),
-      'content-disposition': `attachment; filename="${name}"`,
-      'cache-control': 'no-store',
-    });
-    // The stream closes the handle. A client that leaves is no failure of the gateway.
-    await pipeline(handle.createReadStream(), response).catch(() => response.destroy());
-  } finally {
-    copying.delete(store);
-  }
 }

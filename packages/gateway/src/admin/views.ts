@@ -2,6 +2,9 @@
 
 import { z } from 'zod';
 import type { BudgetStatus } from '../admission/gate.ts';
+import type { Capture, CaptureSummary } from '../capture/capture.ts';
+import { formatCapture, toSnakeCase } from '../capture/json.ts';
+import type { ClientSetup } from '../clients/clients.ts';
 import { LIMITS, type LimitKey } from '../config/options.ts';
 import { type ConfiguredProvider, listEndpoints } from '../config/providers.ts';
 import type { GatewayState, ModelTarget } from '../config/resolve.ts';
@@ -318,6 +321,24 @@ export const viewModel = (
   })),
 });
 
+/** How a client is pointed at the gateway. */
+export const CLIENT = z.strictObject({
+  id: z.string(),
+  title: z.string(),
+  install: text.describe('The command that installs it.'),
+  start: text.describe('A line for a shell that starts it once; null for libraries.'),
+  setup: z.string().describe('Lines for a shell, or code.'),
+});
+
+/** A client of the table. */
+export const viewClient = ({ id, title, install, start, setup }: ClientSetup): z.infer<typeof CLIENT> => ({
+  id,
+  title,
+  install: install ?? null,
+  start: start ?? null,
+  setup,
+});
+
 /** The configuration in force, without secrets. */
 export const CONFIG = z.strictObject({
   file: text,
@@ -383,6 +404,7 @@ export const NAMED_SCHEMAS = {
   Provider: PROVIDER,
   Price: PRICE,
   Model: MODEL,
+  Client: CLIENT,
   Budget: BUDGET,
   Config: CONFIG,
   Key: KEY,
@@ -404,7 +426,7 @@ const CAPTURE_FACTS = {
 };
 
 /** A capture without its bodies. */
-export const CAPTURE_SUMMARY: z.ZodType = z.strictObject({
+export const CAPTURE_SUMMARY = z.strictObject({
   ...CAPTURE_FACTS,
   status: z.int().nullable(),
   attempts: z.int(),
@@ -412,22 +434,17 @@ export const CAPTURE_SUMMARY: z.ZodType = z.strictObject({
 });
 
 /** A capture. docs/capture.md describes its parts; a later version may add some. */
-export const CAPTURE: z.ZodType = z.looseObject({
+export const CAPTURE = z.looseObject({
   ...CAPTURE_FACTS,
   request: z.looseObject({ method: z.string(), path: z.string(), body: z.base64() }),
   attempts: z.array(z.looseObject({})),
   response: z.looseObject({ status: z.int(), body: z.base64() }).nullable(),
 });
 
-/** A capture as JSON: names in snake case, bodies in base64. Header names have no capitals and stay as they are. */
-export function viewCapture(capture: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(capture).map(([name, value]) => [toSnakeCase(name), viewCaptured(value)]));
-}
+/** A capture as JSON: names in snake case, bodies in base64. */
+export const viewCapture = (capture: Capture): Record<string, unknown> =>
+  formatCapture(capture, (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'));
 
-function viewCaptured(value: unknown): unknown {
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-  if (Array.isArray(value)) return value.map(viewCaptured);
-  return typeof value === 'object' && value !== null ? viewCapture(value) : value;
-}
-
-const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** What a list shows of a capture. */
+export const viewCaptureSummary = (summary: CaptureSummary): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(summary).map(([name, value]) => [toSnakeCase(name), value]));

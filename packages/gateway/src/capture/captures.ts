@@ -93,6 +93,12 @@ export class Captures implements ExchangeObservers {
     return this.#ring.get(id) ?? this.#folder?.get(id);
   }
 
+  /** The ids of all captures, newest first. */
+  listIds(): string[] {
+    const ids = new Set([...this.#ring.list().map(({ id }) => id), ...(this.#folder?.listIds() ?? [])]);
+    return [...ids].toSorted((a, b) => (a < b ? 1 : -1));
+  }
+
   /** The newest captures, newest first. */
   async list(limit = 100): Promise<CaptureSummary[]> {
     const kept = this.#ring.list().slice(0, limit);

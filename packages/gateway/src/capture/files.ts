@@ -16,6 +16,7 @@ import {
   type ClientResponse,
   summarize,
 } from './capture.ts';
+import { readRegex, renameFacts, toCamelCase, toSnakeCase, writeRegex } from './json.ts';
 
 /** The name of the file with everything that a tape does not have. It is written last. */
 export const CAPTURE_FILE = 'capture.json';
@@ -156,36 +157,6 @@ async function readSide(folder: string): Promise<{ request: Capture['request']; 
 }
 
 /** JSON in snake_case, with regular expressions, which profiles have. */
-const stringify = (facts: CaptureFacts): string =>
-  `${JSON.stringify(renameFacts(facts, toSnakeCase), (_, value: unknown) => (value instanceof RegExp ? { [REGEX]: value.source } : value), 1)}\n`;
+const stringify = (facts: CaptureFacts): string => `${JSON.stringify(renameFacts(facts, toSnakeCase), writeRegex, 1)}\n`;
 
-const parse = (text: string): CaptureFacts =>
-  renameFacts(
-    JSON.parse(text, (_, value: unknown) =>
-      typeof value === 'object' && value !== null && REGEX in value ? new RegExp(String(value[REGEX])) : value,
-    ),
-    toCamelCase,
-  );
-
-const REGEX = '$regex';
-
-/** Renames the fields of our own objects. Profiles, errors and providers have the names of the core. */
-function renameFacts(facts: CaptureFacts, rename: (name: string) => string): CaptureFacts {
-  const renamed = renameFields(facts, rename);
-  return {
-    ...renamed,
-    limits: renameFields(renamed.limits, rename),
-    response: renamed.response && renameFields(renamed.response, rename),
-    attempts: renamed.attempts.map((one) => {
-      const attempt = renameFields(one, rename);
-      return { ...attempt, conversion: attempt.conversion && renameFields(attempt.conversion, rename) };
-    }),
-  };
-}
-
-const renameFields = <T extends object>(fields: T, rename: (name: string) => string): T =>
-  Object.fromEntries(Object.entries(fields).map(([name, value]) => [rename(name), value])) as T; // the other spelling of the same fields
-
-const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
-const toCamelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const parse = (text: string): CaptureFacts => renameFacts(JSON.parse(text, readRegex), toCamelCase);

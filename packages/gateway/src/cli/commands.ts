@@ -569,6 +569,28 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     ],
     load: () => import('./commands/diff.ts'),
   }),
+  inspect: defineCommand({
+    summary: 'Show how the bytes of a stream became events and what a client receives',
+    usage: ['inspect [--protocol P] [--to P] [--json|--html] FILE'],
+    about:
+      'Converts a recorded response again and follows every frame to its events and to the frames that a client receives for them. FILE is a captured exchange (a folder, or the JSON of the admin API), an exchange of a tape, a case of "sluice shrink", a response, or "-" for standard input. A capture is also compared: the bytes that are derived must be those that the client received. --html writes one page that works without a network: open it in a browser to move through the stream. It contains the whole exchange. The exit code is 1 when the bytes differ, 2 when the input cannot be read.',
+    options: {
+      protocol: PROTOCOL_OPTION,
+      to: {
+        ...PROTOCOL_OPTION,
+        summary: `protocol of the client (${PROTOCOL_LIST}); by default that of the response, which shows what is repaired`,
+      },
+      json: JSON_OPTION,
+      html: { type: 'boolean', summary: 'print a page for browsers, with all data in it' },
+    },
+    words: 'files',
+    examples: [
+      { line: 'sluice inspect response.sse', what: 'Count frames and events, and list what is wrong and where' },
+      { line: 'sluice inspect --html --to anthropic response.sse > stream.html', what: 'Move through a conversion in a browser' },
+      { line: 'sluice inspect --json captures/ID | jq ".comparison"', what: 'Check that a captured exchange can be derived' },
+    ],
+    load: () => import('./commands/inspect.ts'),
+  }),
   shrink: defineCommand({
     summary: 'Shrink a stream to the smallest one that still shows a violation or still breaks a program',
     usage: ['shrink --until RULE|"COMMAND" [--protocol P] [--out DIR] [--seconds N] [--json] FILE'],

@@ -1,11 +1,11 @@
 /** What the commands that start a server share: ports, listen errors, the gateway itself and its welcome text. */
 
 import { oneLine, systemCode } from '@sluice/lab/text';
+import { CLIENTS, chooseExampleModel, formatPasteLine, type Target } from '../clients/clients.ts';
 import type { Running, RunOptions } from '../server/run.ts';
 import { UsageError } from '../terminal/errors.ts';
 import type { CliIo } from '../terminal/io.ts';
 import type { Colors } from '../terminal/text.ts';
-import { CLIENTS, DEMO_MODEL, formatPasteLine, type Target } from './clients.ts';
 
 /** Starts the gateway. Mistakes in the configuration or the address become usage errors. */
 export async function startGateway({ config, ...options }: GatewayOptions, io: CliIo): Promise<Running> {
@@ -32,8 +32,9 @@ async function explainStartError(error: unknown, config: string | undefined): Pr
 }
 
 /** What `sluice serve --json` prints when the gateway listens. */
-export const buildWelcome = ({ url, state, file }: Running): object => ({
+export const buildWelcome = ({ url, state, file, issueConsoleToken }: Running): object => ({
   url,
+  console: buildConsoleUrl(url, issueConsoleToken()),
   config: file ?? null,
   providers: [...state.providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id),
   models: state.models,
@@ -41,12 +42,16 @@ export const buildWelcome = ({ url, state, file }: Running): object => ({
 });
 
 /** What is printed when the gateway listens: the providers, and lines to paste for the common clients. */
-export function formatWelcome({ url, state, keys, file }: Running, { bold, dim, green, yellow }: Colors): string {
+export function formatWelcome(
+  { url, state, keys, file, issueConsoleToken }: Running,
+  { bold, dim, green, yellow }: Colors,
+): string {
   const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo);
   const isDemo = providers.length === 0;
-  const model = state.models.find((name) => !name.includes('*')) ?? (isDemo ? DEMO_MODEL : `${providers[0]?.id}/MODEL`);
+  const model = chooseExampleModel(state.models, providers);
   const lines = [
     `${green('●')} ${bold('Sluice')} listens on ${bold(url)}${file === undefined ? '' : dim(`  (${file})`)}`,
+    `  Console: ${bold(buildConsoleUrl(url, issueConsoleToken()))} ${dim('(this link opens it once)')}`,
     '',
     ...(isDemo
       ? [
@@ -73,6 +78,9 @@ const pasteLines = (target: Target, dim: (text: string) => string): string[] =>
   Object.values(CLIENTS)
     .filter(({ isWelcomed }) => isWelcomed)
     .flatMap((client) => [dim(`# ${client.title}`), formatPasteLine(client, target)]);
+
+/** The address of the console. The token is in the fragment, which browsers do not send. */
+const buildConsoleUrl = (url: string, token: string): string => `${findReachableUrl(url)}/#token=${token}`;
 
 /** Replaces a wildcard address, which clients cannot connect to. */
 const findReachableUrl = (url: string): string => url.replace(/\/\/(0\.0\.0\.0|\[::\])(?=:)/, '//127.0.0.1');

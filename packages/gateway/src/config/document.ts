@@ -17,7 +17,8 @@ import {
   type YAMLError,
 } from 'yaml';
 import type { SettingFiles } from './files.ts';
-import { type Env, type Expanded, expandReferences, isReference, readFileReference, redactPatterns } from './secrets.ts';
+import { redactPatterns } from './secret-patterns.ts';
+import { type Env, type Expanded, expandReferences, isReference, readFileReference } from './secrets.ts';
 
 /** A parsed configuration file. JSON is parsed as YAML, of which it is a subset. */
 export class ConfigDocument {
@@ -26,6 +27,7 @@ export class ConfigDocument {
   readonly #lines = new LineCounter();
   readonly #document: Document.Parsed | undefined;
   readonly #references = new Set<string>();
+  readonly #missing = new Set<string>();
   readonly #files: SettingFiles | undefined;
   #shown: Shown[] | undefined;
   /** Syntax errors. */
@@ -59,8 +61,7 @@ export class ConfigDocument {
 
   /** Whether the value is a reference that cannot be resolved. */
   isMissing(path: Path): boolean {
-    const text = JSON.stringify(path);
-    return this.missing.some((problem) => JSON.stringify(problem.path) === text);
+    return this.#missing.has(JSON.stringify(path));
   }
 
   /** Whether the whole value came from a variable, which makes it text even if a number is meant. */
@@ -120,6 +121,7 @@ export class ConfigDocument {
     const expanded = this.#expand(path, text, env);
     if ('fault' in expanded) {
       this.missing.push(this.#createProblem(readRange(scalar), path, expanded.fault));
+      this.#missing.add(JSON.stringify(path));
       return;
     }
     if (expanded.isReference) this.#references.add(JSON.stringify(path));
@@ -172,8 +174,16 @@ export class ConfigDocument {
 
   #findPlace(range: Range): Place {
     const { line, col } = this.#lines.linePos(Math.min(range[0], this.#text.length));
-    const excerpt = buildExcerpt(this.#text, range, line, this.#listShownRanges());
-    return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1), excerpt };
+    const build = (): string => buildExcerpt(this.#text, range, line, this.#listShownRanges());
+    return {
+      file: this.#file,
+      line: Math.max(line, 1),
+      column: Math.max(col, 1),
+      // On demand: a file may have thousands of problems, of which some are shown.
+      get excerpt() {
+        return build();
+      },
+    };
   }
 
   #listShownRanges(): readonly Shown[] {
@@ -261,10 +271,14 @@ export class ConfigError extends Error {
 
   constructor(problems: readonly Problem[]) {
     const sorted = [...problems].sort(comparePlaces);
-    super(redactPatterns(sorted.map(describeProblem).join('\n')));
+    const more = sorted.length > MAX_DESCRIBED ? [`… and ${sorted.length - MAX_DESCRIBED} more problems`] : [];
+    super(redactPatterns([...sorted.slice(0, MAX_DESCRIBED).map(describeProblem), ...more].join('\n')));
     this.problems = sorted;
   }
 }
+
+/** Nobody reads more of them before the first ones are repaired. */
+const MAX_DESCRIBED = 200;
 
 const comparePlaces = ({ place: a }: Problem, { place: b }: Problem): number =>
   (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
@@ -277,7 +291,8 @@ function describeProblem({ message, path, place }: Problem): string {
 
 const PLAIN_KEY = /^[\w$-]+$/;
 
-function formatPath(path: Path): string {
+/** A path as text: `providers.local.api_key`, `models.fast[1]`. */
+export function formatPath(path: Path): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;
@@ -305,7 +320,8 @@ function buildPath(at: number | 'key' | 'value' | null, node: unknown, ancestors
   const nodes = [...ancestors, node];
   for (const [i, step] of nodes.entries()) {
     if (isPair(step)) path.push(readKeyText(step));
-    else if (i + 1 < nodes.length && isSeq(step)) path.push(step.items.indexOf(nodes[i + 1]));
+    else if (i + 1 < nodes.length && isSeq(step))
+      path.push(typeof at === 'number' && i + 2 === nodes.length ? at : step.items.indexOf(nodes[i + 1]));
   }
   return at === 'key' ? path.slice(0, -1) : path;
 }
@@ -335,9 +351,10 @@ const readRange = (node: Node | null | undefined): Range | undefined =>
  * values that cannot be secret are shown; the rest is masked.
  */
 function buildExcerpt(text: string, [start, end]: Range, line: number, scalars: readonly Shown[]): string {
-  const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const newline = text.indexOf('\n', start);
-  const lineEnd = newline < 0 ? text.length : newline;
+  // Far more than is shown: masks make the text shorter.
+  const lineStart = Math.max(text.lastIndexOf('\n', start - 1) + 1, start - MAX_READ_WIDTH);
+  const lineEnd = Math.min(newline < 0 ? text.length : newline, start + MAX_READ_WIDTH);
   const shown = scalars.filter(([from, to]) => from < lineEnd && to > lineStart);
   const before = mask(text, lineStart, start, shown);
   const marked = mask(text, start, Math.min(Math.max(end, start + 1), lineEnd), shown);
@@ -354,6 +371,9 @@ function buildExcerpt(text: string, [start, end]: Range, line: number, scalars: 
 
 /** Longest excerpt of a line. */
 const MAX_EXCERPT_WIDTH = 120;
+
+/** Characters on each side of a problem that an excerpt is made of. */
+const MAX_READ_WIDTH = 1000;
 
 /** A part of a line with everything masked that may be secret. */
 function mask(text: string, start: number, end: number, shown: readonly Shown[]): string {
@@ -412,7 +432,8 @@ const SAFE_TO_SHOW =
   /^(\$schema|listen\/(host|port|tls\/(cert|key))|trusted_proxies\/.*|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|ca|repair|on_disconnect|passthrough|profile\/.*))$/;
 
 /** Settings that hold a secret. Only these may refer to files: any other file could be read by an error message. */
-const SECRET_SETTING = /^(providers\/[^/]+\/(api_key|proxy|headers\/[^/]+)|auth\/keys\/\d+|(admin|metrics)\/key)$/;
+const SECRET_SETTING =
+  /^(providers\/[^/]+\/(api_key|api_keys\/\d+|proxy|headers\/[^/]+)|auth\/keys\/\d+(\/key)?|(admin|metrics)\/key)$/;
 
 /** Headers that identify the sender; others may be public. */
 const CREDENTIAL_HEADER = /\/headers\/[^/]*(authorization|key|token|secret|cookie)[^/]*$/i;

@@ -3,6 +3,7 @@
 import { inspect } from 'node:util';
 import { findUrlFault, parseHost } from '../providers/base-url.ts';
 import type { ProviderRow } from '../providers/row.ts';
+import { MASK, redactPatterns } from './secret-patterns.ts';
 
 /** A value that prints, logs and serialises as `***`; only `reveal()` returns it, for sending. */
 export class Secret {
@@ -28,8 +29,6 @@ export class Secret {
     return MASK;
   }
 }
-
-const MASK = '***';
 
 /** The secrets of this process in every form they may take in a text. */
 export class SecretRegistry {
@@ -60,30 +59,6 @@ export class SecretRegistry {
 
 /** Shorter values are placeholders (`none`, `ollama`) and would mask ordinary words. */
 const MIN_LENGTH = 8;
-
-/** Masks texts that look like secrets, without knowing any. */
-export function redactPatterns(text: string): string {
-  let clean = text;
-  for (const [pattern, replacement] of PATTERNS) clean = clean.replace(pattern, replacement);
-  return clean;
-}
-
-/** Texts that look like secrets of any provider. Every expression is linear, because texts come from outside. */
-const PATTERNS: readonly (readonly [RegExp, string])[] = [
-  // OpenAI, Anthropic, OpenRouter, DeepSeek, Moonshot …
-  [/\bsk-[\w-]{8,}/g, MASK],
-  [/\bAIza[\w-]{20,}/g, MASK],
-  // Groq, xAI, Hugging Face, GitHub, NVIDIA, Perplexity, Cerebras, Fireworks, Together
-  [/\b(?:gsk_|xai-|hf_|gh[opsu]_|github_pat_|nvapi-|pplx-|csk-|fw_|tgp_v1_)[\w-]{16,}/g, MASK],
-  // Client keys of Sluice
-  [/\bsluice_[0-9A-Za-z]{16}_[0-9A-Za-z]{20,}/g, MASK],
-  // Plain words after the scheme ("Bearer authentication is required") are kept.
-  [/\b([Bb]earer|BEARER|[Bb]asic|BASIC)(\s{1,4})(?=[a-z]{0,40}[^a-z\s"',;])[\w.~+/=-]{8,}/g, `$1$2${MASK}`],
-  [/([?&](?:key|api[_-]?key|access_token|token)=)[^&\s"'#<>]+/gi, `$1${MASK}`],
-  [/\b((?:x-api-key|x-goog-api-key|api-key)\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?)(?!\$\{)[^\s"'\\,;}]{6,}/gi, `$1${MASK}`],
-  [/("api_?key\\?"\s{0,4}:\s{0,4}\\?")(?!\$\{)[^"\\]{6,}/gi, `$1${MASK}`],
-  [/(:\/\/)[^\s/@"']{1,256}@/g, `$1${MASK}@`],
-];
 
 /** The value itself, URL-encoded, in JSON, in hex, and as part of a base64 text. */
 export function listForms(value: string): string[] {

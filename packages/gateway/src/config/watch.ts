@@ -6,6 +6,7 @@ import { readStamp } from '../http/file-stamp.ts';
 import { ConfigError, type Problem } from './document.ts';
 import { readFileVariables, SettingFiles } from './files.ts';
 import { loadConfig, type Source } from './load.ts';
+import type { ReloadCause } from './reloads.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
 /**
@@ -54,6 +55,11 @@ export class LiveConfig {
     return this.#loaded.state;
   }
 
+  /** The text of the file that is in force. */
+  get text(): string {
+    return this.#loaded.text;
+  }
+
   /** Checks later reloads against the address that the listener is bound to. */
   setBoundAddress(address: string): void {
     this.#bound = address;
@@ -86,7 +92,7 @@ export class LiveConfig {
     if (this.#isClosed || this.#quietTimer) return;
     const read = (): void => {
       this.#quietTimer = undefined;
-      this.#enqueue(false).catch(this.#options.onRefused);
+      this.#enqueue(false).catch((error: Error) => this.#options.onRefused(error, 'file'));
     };
     this.#quietTimer = this.#clock.setTimer(read, this.#options.quietMs ?? 100).unref();
   }
@@ -116,18 +122,19 @@ export class LiveConfig {
 
   async #read(isForced: boolean): Promise<void> {
     const { onReload, onRefused } = this.#options;
+    const by = isForced ? 'signal' : 'file';
     const outcome = await this.#build(isForced);
     if (outcome === undefined || this.#isClosed) return;
     if (outcome instanceof Error) {
       const isKnown = outcome.message === this.#rejected;
       this.#rejected = outcome.message;
-      if (!isKnown || isForced) onRefused(outcome);
+      if (!isKnown || isForced) onRefused(outcome, by);
       return;
     }
     const restart = listRestartSections(this.#loaded.state, outcome.state);
     this.#rejected = undefined;
     this.#loaded = outcome;
-    onReload(outcome.state, restart);
+    onReload(outcome.state, restart, by);
   }
 
   /** The new configuration, why it is rejected, or undefined when the text has not changed. */
@@ -167,9 +174,9 @@ export class LiveConfig {
 export interface WatchOptions extends ResolveOptions {
   readonly file: string;
   /** Called after a reload. `restart` lists sections that take effect only after a restart. */
-  readonly onReload: (state: GatewayState, restart: readonly string[]) => void;
+  readonly onReload: (state: GatewayState, restart: readonly string[], by: ReloadCause) => void;
   /** Called when a reload is rejected; the previous configuration stays in use. */
-  readonly onRefused: (reason: Error) => void;
+  readonly onRefused: (reason: Error, by: ReloadCause) => void;
   /** Delay between the first sign of a change and the read. */
   readonly quietMs?: number;
   /** Poll interval, for file systems without change events: network drives, some containers. */

@@ -1,9 +1,9 @@
-/** Limits of responses: choices, blocks, tool calls and their arguments. */
+/** Limits of responses: choices, blocks, tool calls and their arguments. The console runs this file, too. */
 
 import type { CanonicalError, CanonicalResponse, CanonicalStreamEvent, ContentBlock } from '@sluice/core';
 import { isDeeperThan, JsonScanner } from '@sluice/core/internal';
 import type { Limits } from '../config/options.ts';
-import { createLimitError } from './types.ts';
+import { createLimitError } from './response-errors.ts';
 
 /** Counts the choices, blocks and calls of a stream, because an upstream may invent any number of indexes. */
 export class ResponseMeter {
@@ -93,7 +93,7 @@ class ArgumentMeter {
   }
 
   push(text: string): void {
-    this.bytes += Buffer.byteLength(text);
+    this.bytes += countBytes(text);
     const scanner = this.#scanner;
     for (let at = 0; at < text.length; at++) {
       if (scanner.isInString) at = scanner.skipString(text, at);
@@ -101,6 +101,21 @@ class ArgumentMeter {
     }
   }
 }
+
+/** The length in UTF-8, without encoding. A lone surrogate is replaced by a character of three bytes. */
+function countBytes(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 0x80) continue;
+    bytes += code < 0x800 ? 1 : 2;
+    // A pair has four bytes, of which two units and two more are counted.
+    if (code >= 0xd800 && code < 0xdc00 && isLowSurrogate(text.charCodeAt(at + 1))) at++;
+  }
+  return bytes;
+}
+
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code < 0xe000;
 
 /** The limit that a whole response exceeds; undefined when it exceeds none. `bytes` is the size of its body. */
 export function findExcess(
@@ -133,7 +148,7 @@ function findCallExcess(
     const excess = checkExcess({ deepest }, limits, name);
     if (excess) return excess;
     if (bytes <= limits.argumentBytes) continue;
-    const length = Buffer.byteLength(block.input_raw ?? JSON.stringify(block.input));
+    const length = countBytes(block.input_raw ?? JSON.stringify(block.input));
     if (length > limits.argumentBytes) return checkExcess({ bytes: length }, limits, name);
   }
   return undefined;

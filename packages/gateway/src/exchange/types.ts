@@ -52,7 +52,10 @@ import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
 import type { AttemptRecord, ExchangeRecord, RecordKeeping } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
+import { createInvalidResponse, HOPELESS, PROCESSED } from './response-errors.ts';
 import type { ResponseKeeper } from './state.ts';
+
+export { formatProvider } from './response-errors.ts';
 
 /** What every exchange needs. */
 export interface Services {
@@ -265,12 +268,6 @@ export const buildLabels = ({ provider, model, isConfigured }: Candidate, client
 
 // ---- failures that the gateway detects; messages name the provider, but neither its host nor its key
 
-/** A retry cannot help; this stops SDKs from retrying. */
-const HOPELESS = { should_retry: 'false' } as const;
-
-/** The upstream received the request and may have processed it. */
-const PROCESSED = { may_be_billed: true } as const;
-
 /** The gateway is shutting down. */
 export const STOPPED: CanonicalError = {
   code: 'OVERLOADED',
@@ -297,9 +294,6 @@ export const INTERNAL: CanonicalError = {
   message: 'internal gateway error; see the log of the gateway',
   http_status: 500,
 };
-
-/** The upstream as error messages name it. */
-export const formatProvider = ({ provider }: Pick<ProviderEndpoint, 'provider'>): string => `provider "${provider.id}"`;
 
 /** The gateway, not the upstream, has too many connections. */
 const NO_DESCRIPTORS: CanonicalError = {
@@ -397,18 +391,6 @@ function readCode(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
 }
-
-/** The upstream sent an invalid response, and would send it again. */
-const createInvalidResponse = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
-  code: 'UPSTREAM_ERROR',
-  message,
-  http_status: 502,
-  details: { ...HOPELESS, ...details },
-});
-
-/** A response exceeds one of the operator's limits. */
-export const createLimitError = (name: string, what: string): CanonicalError =>
-  createInvalidResponse(`${name} sent a response with ${what}`, PROCESSED);
 
 /** Redirects are not followed: they would send the key to another host. */
 export const findRedirectError = (name: string, status: number): CanonicalError | undefined =>

@@ -12,9 +12,9 @@ export interface ConfiguredKey {
 }
 
 /** The stored keys that a gatekeeper needs. */
-type Keys = Pick<KeyBook, 'isUsed' | 'check'>;
+type Keys = Pick<KeyBook, 'isUsed' | 'check' | 'checkReference'>;
 
-const NO_KEYS: Keys = { isUsed: false, check: () => undefined };
+const NO_KEYS: Keys = { isUsed: false, check: () => undefined, checkReference: () => undefined };
 
 /** Checks client keys: those of the configuration and those of the store. One lookup, however many there are. */
 export class Gatekeeper {
@@ -44,9 +44,19 @@ export class Gatekeeper {
     return this.#stored.check(key) ?? this.#findConfigured(key) ?? INVALID_KEY;
   }
 
+  /** Whether an operator may use a key, which is chosen by its id or name; undefined when it is unknown. */
+  admitReference(reference: string | undefined): Admission | undefined {
+    if (reference === undefined) return this.isOpen ? ANYBODY_ADMITTED : KEY_NOT_CHOSEN;
+    const configured = [...this.#configured.values()].find(({ caller }) => caller.id === reference);
+    return this.#checkExpiry(configured) ?? this.#stored.checkReference(reference);
+  }
+
   #findConfigured(key: string): Admission | undefined {
     // Longer texts are not worth a digest.
-    const found = key.length > this.#maxLength ? undefined : this.#configured.get(digest(key));
+    return this.#checkExpiry(key.length > this.#maxLength ? undefined : this.#configured.get(digest(key)));
+  }
+
+  #checkExpiry(found: (Admission & { admitted: true }) | undefined): Admission | undefined {
     if (!found || !isExpired(found.caller.policy.expiresAt, this.#now())) return found;
     return { admitted: false, reason: describeExpiry(found.caller) };
   }
@@ -57,6 +67,11 @@ const ANYBODY_ADMITTED: Admission = { admitted: true, caller: ANYBODY };
 const KEY_REQUIRED: Admission = {
   admitted: false,
   reason: 'client key required: send it as Authorization: Bearer, x-api-key or x-goog-api-key',
+};
+
+const KEY_NOT_CHOSEN: Admission = {
+  admitted: false,
+  reason: 'this gateway has client keys; choose the key whose limits and budget apply',
 };
 
 const INVALID_KEY: Admission = { admitted: false, reason: 'invalid client key' };

@@ -129,6 +129,12 @@ export class KeyBook {
     return entry && this.#judge(entry, entry.digest === given);
   }
 
+  /** Whether a key may be used now, by its id or name: for an operator, who has no secret. Undefined when it is unknown. */
+  checkReference(reference: string): Admission | undefined {
+    const entry = this.#entries.get(reference) ?? this.#entries.get(this.#names.get(reference) ?? '');
+    return entry && this.#judge(entry, true);
+  }
+
   /** Only the holder of the secret learns why a key is refused. */
   #judge(entry: Entry, isCurrent: boolean): Admission {
     const { name, revoked_ts, previous_until, policy } = entry.record;

@@ -52,6 +52,8 @@ export interface AuditPage {
 export interface AuditQuery {
   readonly cursor?: string | null;
   readonly limit?: number;
+  /** Only entries with this text, in any case of its letters; empty for all. */
+  readonly text?: string;
 }
 
 /** Reads keys and the audit log. */

@@ -4,7 +4,7 @@ import type { SecretRegistry } from '../config/secrets.ts';
 
 /** A function that removes the secrets of this process, texts that look like secrets, and partially masked keys. */
 export const createRedact =
-  (secrets: SecretRegistry) =>
+  (secrets: Pick<SecretRegistry, 'redact'>) =>
   (text: string): string =>
     hidePartialKeys(secrets.redact(text));
 

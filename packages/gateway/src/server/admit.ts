@@ -8,14 +8,14 @@ import type { Incoming } from './handle.ts';
 /** Checks every request before anything is done for it, and finds who sends it. Throws the refusal. */
 export function admit(incoming: AdmissionRequest, services: Services): Caller {
   checkForm(incoming, services);
-  const caller = findCaller(incoming);
+  const caller = incoming.console?.caller ?? findCaller(incoming);
   const { streams, memory, metrics } = services;
   if (!streams.isFull && !memory.isTight) return caller;
   metrics.shed.inc();
   throw refusal(503, 'OVERLOADED', 'too many requests in progress; retry later', 1000);
 }
 
-type AdmissionRequest = Pick<Incoming, 'request' | 'client' | 'headers' | 'route' | 'directory'>;
+type AdmissionRequest = Pick<Incoming, 'request' | 'client' | 'headers' | 'route' | 'directory' | 'console'>;
 
 /** Rejects headers that node's parser accepts and no honest client sends. */
 export function checkForm(

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, type HeaderBag, type InterfaceType, type Note } from '@sluice/core';
 import { encodeError, type Route, readRequestTarget } from '@sluice/core/engine';
+import { type ConsoleRequest, EXCHANGE_HEADER } from '../admin/send.ts';
 import type { Admission } from '../admission/gate.ts';
 import { LimitRefusal } from '../admission/refusals.ts';
 import type { ClientConnection } from '../exchange/client-connection.ts';
@@ -42,6 +43,7 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
     connection.keyId = caller.id;
     if (RECORDED[incoming.route.type]) checkLedger(services);
     record = new ExchangeRecord(RECORDED[incoming.route.type] ? services.keeping : undefined);
+    if (incoming.console) incoming.response.setHeader(EXCHANGE_HEADER, record.id);
     result = await respond(incoming, record, services);
   } catch (error) {
     result = refuse(incoming, error, services);
@@ -72,6 +74,8 @@ export interface Incoming {
   caller?: Caller;
   /** The lane of a WebSocket connection that the request came over; undefined for HTTP. */
   lane?: Lane;
+  /** Set for a request of the console: the operator chose the key, and perhaps the body of a captured request. */
+  console?: Pick<ConsoleRequest, 'caller' | 'body'>;
   /** Set when the request has been read and the exchange is captured. */
   observer?: ExchangeObserver | undefined;
 }
@@ -184,7 +188,7 @@ async function converse(
   record: ExchangeRecord,
   services: Services,
 ): Promise<Result> {
-  const body = await readBody(incoming, services.limits);
+  const body = incoming.console?.body ?? (await readBody(incoming, services.limits));
   const describe = (): RequestFacts => describeRequest(incoming);
   const run = async (): Promise<Result> =>
     runModelRequest(await readModelRequest(kind, incoming, body, record, services), incoming, services);

@@ -3,14 +3,16 @@
 import { AdminAccess } from '../admin/access.ts';
 import { AdminApi } from '../admin/api.ts';
 import { ChangeFeed } from '../admin/live.ts';
-import type { AdminContext } from '../admin/routes.ts';
+import type { AdminContext } from '../admin/route.ts';
 import { AdmissionGate } from '../admission/gate.ts';
 import { MemoryBackend } from '../admission/memory.ts';
 import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
+import { listSettings } from '../config/effective.ts';
 import { readFileVariables } from '../config/files.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { CacheOptions, Durability, IdempotencyOptions, Limits, LogLevel } from '../config/options.ts';
+import { type ReloadCause, ReloadHistory } from '../config/reloads.ts';
 import { findExposure, type GatewayState, type ResolveOptions, resolveConfig, type StoredKeys } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, readConfig, type WatchOptions } from '../config/watch.ts';
@@ -41,7 +43,7 @@ import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
 export async function run({
-  config,
+  config: given,
   folder,
   env,
   listen,
@@ -51,7 +53,7 @@ export async function run({
   watch = {},
 }: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
-  const file = config ?? findConfig(folder);
+  const file = given ?? findConfig(folder);
   let book: KeyBook | undefined;
   // The store is opened by the configuration, so its keys are checked after that.
   const storedKeys = (): StoredKeys => (book && !book.isUsed ? 'none' : 'some');
@@ -64,9 +66,12 @@ export async function run({
   let state = first;
   let directory = createDirectory(first, demo);
   let captures: Captures | undefined;
+  const reloads = new ReloadHistory();
+  reloads.add('start', { warnings: first.warnings.length });
   live?.onState(
-    (reloaded, restart) => {
+    (reloaded, restart, by) => {
       state = reloaded;
+      reloads.add(by, { restart, warnings: state.warnings.length });
       directory = createDirectory(state, demo, book);
       captures?.configure(state.capture, hasKeys());
       log.info('configuration reloaded');
@@ -75,7 +80,10 @@ export async function run({
       for (const { message } of state.warnings) log.warn({ reason: message }, 'configuration warning');
       if (restart.length > 0) log.warn({ sections: restart }, 'changes in these sections take effect after a restart');
     },
-    (reason) => log.error({ reason }, 'configuration rejected; keeping the previous one'),
+    (reason, by) => {
+      reloads.add(by, { reason });
+      log.error({ reason }, 'configuration rejected; keeping the previous one');
+    },
   );
 
   const closeLive = (error: unknown): never => {
@@ -142,8 +150,18 @@ export async function run({
     if (endsRequests) services.streams.stopKey(record.id, REVOKED);
   });
   const listBudgets = () => services.gate.list(state.budgets, [...state.keys.map(({ caller }) => caller), ...keys.listCallers()]);
+  const flags = listFlags(listen, level, data);
+  // The file is parsed for it, so the list is kept until the next reload.
+  const readSettings = memoByState((current) =>
+    listSettings({ text: live?.config.text ?? null, env, state: current, flags, folder: store.folder }),
+  );
+  const config: AdminContext['config'] = { settings: () => readSettings(state), reloads: () => reloads.list() };
   const admin = createAdmin(
-    { store, keys, feed, access, captures, listBudgets, state: () => state, file: file ?? null, redact },
+    {
+      ...{ store, keys, feed, access, captures, listBudgets, state: () => state, file: file ?? null, config, hasKeys, redact },
+      admitKey: (reference) => directory.gatekeeper.admitReference(reference),
+      send: (request) => gateway.send(request),
+    },
     services,
   );
   const gateway = new Gateway({ ...services, observers: captures }, admin, tls);
@@ -224,9 +242,35 @@ const watchCertificate = (files: TlsFiles, gateway: Gateway, log: Logger, pollMs
     onRefused: (reason) => log.error({ reason }, 'TLS certificate rejected; keeping the previous one'),
   });
 
+/** Computes something once for each configuration. */
+function memoByState<Value extends object>(compute: (state: GatewayState) => Value): (state: GatewayState) => Value {
+  const known = new WeakMap<GatewayState, Value>();
+  return (state) => {
+    const value = known.get(state) ?? compute(state);
+    known.set(state, value);
+    return value;
+  };
+}
+
+/** What the command line decides, by the paths of the settings. `default` leaves the data folder to the configuration. */
+function listFlags(
+  listen: RunOptions['listen'],
+  log: LogLevel | undefined,
+  data: string | undefined,
+): ReadonlyMap<string, string> {
+  const values = {
+    'listen.host': listen.host,
+    'listen.port': listen.port?.toString(),
+    'listen.tls': listen.tls,
+    'log.level': log,
+    data: data === 'default' ? undefined : data,
+  };
+  return new Map(Object.entries(values).flatMap(([path, value]) => (value === undefined ? [] : [[path, value] as const])));
+}
+
 /** Creates the admin API. */
 const createAdmin = (
-  context: Pick<AdminContext, 'store' | 'keys' | 'feed' | 'access' | 'captures' | 'listBudgets' | 'state' | 'file' | 'redact'>,
+  context: Omit<AdminContext, 'document' | 'audit' | 'breakers' | 'now' | 'stallMs'>,
   { breakers, log, limits }: Services,
 ): AdminApi => new AdminApi({ ...context, breakers, log, now: Date.now, stallMs: limits.stallMs });
 
@@ -289,9 +333,9 @@ function auditConfig(store: Store, file: string | undefined, log: Logger): void 
     .catch((error: unknown) => log.warn({ error: String(error) }, 'the audit log could not be written'));
 }
 
-type OnState = (state: GatewayState, restart: readonly string[]) => void;
+type OnState = (state: GatewayState, restart: readonly string[], by: ReloadCause) => void;
 
-type OnRejected = (reason: string) => void;
+type OnRejected = (reason: string, by: ReloadCause) => void;
 
 /** Opens the watched configuration. Its listeners are set later, because they need the log, whose level it has. */
 async function openLive(file: string, options: ResolveOptions & WatchDelays) {
@@ -300,8 +344,8 @@ async function openLive(file: string, options: ResolveOptions & WatchDelays) {
   const config = await LiveConfig.open({
     ...options,
     file,
-    onReload: (state, restart) => onState(state, restart),
-    onRefused: (reason) => onRejected(reason.message),
+    onReload: (state, restart, by) => onState(state, restart, by),
+    onRefused: (reason, by) => onRejected(reason.message, by),
   });
   return {
     config,

@@ -9,6 +9,7 @@ import { CodecError } from '@sluice/core';
 import { encodeError, findRoute } from '@sluice/core/engine';
 import { type AdminApi, type AdminRequest, isAdminPath } from '../admin/api.ts';
 import { Problem } from '../admin/problem.ts';
+import type { ConsoleRequest } from '../admin/send.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
 import { INTERNAL, type Services, STOPPED } from '../exchange/types.ts';
 import { type ClientAddress, readClientAddress } from '../http/client-address.ts';
@@ -20,6 +21,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
 import { admit, checkForm } from './admit.ts';
+import { Console, isConsolePath } from './console.ts';
 import { handle, type Incoming, isResponsesRoute } from './handle.ts';
 import { MetricsAccess, sendMetrics } from './metrics-page.ts';
 import { ResponseSockets } from './websocket.ts';
@@ -32,6 +34,7 @@ export class Gateway {
   readonly #sockets: ResponseSockets;
   readonly #metricsAccess: MetricsAccess;
   readonly #admin: AdminApi | undefined;
+  readonly #console = new Console();
   #isDraining = false;
   #acceptFailedAt = Number.NEGATIVE_INFINITY;
 
@@ -171,6 +174,7 @@ export class Gateway {
       this.#sendAdmin(this.#admin, { id, request, response, headers, client });
       return;
     }
+    if (isConsolePath(request.url ?? '/') && this.#console.handle({ id, request, response })) return;
     const route = findRoute(request.url ?? '/', headers);
     const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
     const incoming = { id, request, response, connection, headers, client, route, directory };
@@ -178,6 +182,17 @@ export class Gateway {
     void (page ? this.#sendPage(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
       this.#crash(cause, id, response),
     );
+  }
+
+  /** Sends a request of the console like one of a client. It runs until its response has ended. */
+  send({ id, response, client, caller, path, headers, body }: ConsoleRequest): void {
+    const { clock } = this.#services;
+    const directory = this.#services.directory();
+    const connection = new ClientConnection(response, clock, (cause) => this.#crash(cause, id, response));
+    const route = findRoute(path, headers);
+    const incoming: Incoming = { id, request: response.req, response, connection, headers, client, route, directory };
+    incoming.console = { caller, body };
+    handle(incoming, this.#services).catch((cause: unknown) => this.#crash(cause, id, response));
   }
 
   #sendAdmin(admin: AdminApi, incoming: AdminRequest): void {
@@ -269,7 +284,7 @@ interface PageContext {
 
 /** Pages of the gateway itself. */
 export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
-  // Claude Code checks that the server is up.
+  // For programs; browsers get the console. Claude Code checks that the server is up.
   ['/', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'sluice\n', id) }],
   ['/health/live', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'live\n', id) }],
   [

@@ -63,6 +63,18 @@ export interface ParsedFilter {
   readonly problems: readonly FilterProblem[];
 }
 
+/** A text to search for. */
+interface SearchedText {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A filter, and texts that captured bodies must have. */
+export interface ParsedSearch extends ParsedFilter {
+  readonly texts: readonly SearchedText[];
+}
+
 const MAX_LENGTH = 2000;
 
 const MAX_TERMS = 32;
@@ -74,16 +86,32 @@ const MAX_STARS = 4;
 
 /** Parses a filter. `now` is the time that `since:2h` counts from. Terms with problems are left out of the filter. */
 export function parseFilter(text: string, now: number): ParsedFilter {
-  if (text.length > MAX_LENGTH)
-    return { filter: [], problems: [{ start: 0, end: text.length, message: `a filter has at most ${MAX_LENGTH} characters` }] };
+  const { filter, texts, problems } = parseSearch(text, now);
+  const refused = texts.map(({ text: found, start, end }) => ({
+    start,
+    end,
+    message: `${quote(found)}: text search needs captured bodies; use a field, such as model:${found}`,
+  }));
+  return { filter, problems: [...problems, ...refused].sort((a, b) => a.start - b.start) };
+}
+
+/** Parses a filter that may have terms without a field, which are texts to search for in captured bodies. */
+export function parseSearch(text: string, now: number): ParsedSearch {
+  if (text.length > MAX_LENGTH) {
+    const message = `a filter has at most ${MAX_LENGTH} characters`;
+    return { filter: [], texts: [], problems: [{ start: 0, end: text.length, message }] };
+  }
   const filter: Condition[] = [];
+  const texts: SearchedText[] = [];
   const problems: FilterProblem[] = [];
   for (const { term, start, index } of splitTerms(text)) {
+    const place = { start, end: start + term.length };
     const parsed = index < MAX_TERMS ? parseTerm(term, now) : `a filter has at most ${MAX_TERMS} terms`;
-    if (typeof parsed === 'string') problems.push({ start, end: start + term.length, message: parsed });
+    if (typeof parsed === 'string') problems.push({ ...place, message: parsed });
+    else if ('text' in parsed) texts.push({ ...place, text: parsed.text });
     else filter.push(parsed);
   }
-  return { filter, problems };
+  return { filter, texts, problems };
 }
 
 /** Terms end at white space outside of quotes. */
@@ -92,18 +120,26 @@ function* splitTerms(text: string): Iterable<{ term: string; start: number; inde
   for (const match of text.matchAll(/(?:"[^"]*"?|[^\s"])+/g)) yield { term: match[0], start: match.index, index: index++ };
 }
 
-/** A condition, or what is wrong with the term. */
-function parseTerm(term: string, now: number): Condition | string {
+/** A condition, a text to search for, or what is wrong with the term. */
+function parseTerm(term: string, now: number): Condition | { text: string } | string {
   const negated = term.startsWith('-') && term.length > 1;
   const text = negated ? term.slice(1) : term;
   if (/^[<>]/.test(text)) return parseNumber('ms', text, negated);
   const colon = text.search(/[:"]/);
   const name = colon < 0 || text[colon] === '"' ? undefined : text.slice(0, colon).toLowerCase();
-  if (name === undefined) return `${quote(text)}: text search needs captured bodies; use a field, such as model:${text}`;
+  if (name === undefined) return parseFreeText(text.replaceAll('"', ''), negated);
   if (!isField(name)) return `unknown field ${quote(name)}${didYouMean(name, FIELD_NAMES)}; known: ${FIELD_NAMES.join(', ')}`;
   const value = text.slice(colon + 1).replaceAll('"', '');
   return value === '' ? `${name}: a value is required` : FIELDS[name](value, negated, now);
 }
+
+function parseFreeText(text: string, negated: boolean): { text: string } | string {
+  if (negated) return `${quote(text)}: a text cannot be excluded; remove the minus sign`;
+  return text.trim().length < MIN_TEXT ? `${quote(text)}: a text needs at least ${MIN_TEXT} characters` : { text };
+}
+
+/** Shorter texts are in every body. */
+const MIN_TEXT = 2;
 
 type ParseValue = (value: string, negated: boolean, now: number) => Condition | string;
 

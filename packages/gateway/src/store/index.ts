@@ -3,7 +3,7 @@ import { openSqliteReader, openSqliteStore } from './sqlite/store.ts';
 import type { Store, StoreOptions, StoreReader } from './store.ts';
 
 export { StoreError, type StoreErrorCode } from './errors.ts';
-export { type Filter, matchesFilter, parseFilter } from './filter.ts';
+export { type Filter, matchesFilter, type ParsedSearch, parseFilter, parseSearch } from './filter.ts';
 export type { Admission } from './ids.ts';
 export type {
   ExchangeDetail,

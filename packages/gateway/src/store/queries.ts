@@ -36,6 +36,16 @@ export interface ExchangePage {
   readonly next: string | null;
 }
 
+/** How many exchanges there are. */
+export interface ExchangeCount {
+  /** Those that pass the filter, among the newest `MAX_SCANNED_ROWS`. */
+  readonly matching: number;
+  /** False when there are more rows than were looked at. */
+  readonly is_exact: boolean;
+  /** All exchanges of the ledger, up to `MAX_COUNTED_ROWS`. */
+  readonly total: number;
+}
+
 /** An exchange with its attempts, in their order. */
 export interface ExchangeDetail {
   readonly exchange: ExchangeRow;
@@ -96,6 +106,9 @@ const WINDOW_ROWS = 20_000;
 /** Rows that a filtered list looks at before it returns what it has. */
 const MAX_SCANNED_ROWS = 200_000;
 
+/** A million ids take about 50 ms. */
+const MAX_COUNTED_ROWS = 1_000_000;
+
 const MAX_USAGE_ROWS = 50_000;
 
 /** Rows that the list of sessions is gathered from. */
@@ -124,6 +137,27 @@ export class Queries {
       below = floor;
     }
     return toPage(found, below);
+  }
+
+  /** How many exchanges pass a filter, as far as a list looks. */
+  async count(filter: Filter): Promise<ExchangeCount> {
+    const all = this.#db.selectFrom('exchanges').select('id').limit(MAX_COUNTED_ROWS).as('counted');
+    const { total } = await this.#db.selectFrom(all).select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
+    if (filter.length === 0) return { matching: total, is_exact: total < MAX_COUNTED_ROWS, total };
+    const range = findIdRange(filter);
+    let below = range.to;
+    let matching = 0;
+    for (let scanned = 0; scanned < MAX_SCANNED_ROWS; scanned += WINDOW_ROWS) {
+      const floor = await this.#findFloor(range.from, below);
+      const row = await this.#within(floor ?? range.from, below)
+        .select(sql<number>`count(*)`.as('count'))
+        .where((eb) => compileFilter(filter, eb))
+        .executeTakeFirstOrThrow();
+      matching += row.count;
+      if (floor === null) return { matching, is_exact: true, total };
+      below = floor;
+    }
+    return { matching, is_exact: false, total };
   }
 
   /** The id that has a window's rows at and above it; null when fewer are left. */

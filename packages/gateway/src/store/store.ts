@@ -1,8 +1,10 @@
 /** What the gateway needs of a store, whatever database is behind it. */
 import type { Clock } from '../http/clock.ts';
 import type { KeyReader, KeyStore } from '../keys/records.ts';
+import type { Filter } from './filter.ts';
 import type { Admission } from './ids.ts';
 import type {
+  ExchangeCount,
   ExchangeDetail,
   ExchangePage,
   ListQuery,
@@ -19,6 +21,8 @@ import type { QueueStatus } from './write-queue.ts';
 export interface StoreReader extends KeyReader {
   /** Exchanges, newest first, by pages. */
   list(query?: ListQuery): Promise<ExchangePage>;
+  /** How many exchanges pass a filter. */
+  count(filter?: Filter): Promise<ExchangeCount>;
   /** One exchange with its attempts; null when it is unknown. */
   get(exchange: string): Promise<ExchangeDetail | null>;
   /** Recent sessions, newest first. */

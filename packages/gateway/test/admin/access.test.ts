@@ -8,20 +8,33 @@ import { ADMIN_KEY, CLIENT_KEY, send, startAdmin, type TestGateway, withKey } fr
 /** Every route is decided here: a new one without a line fails. */
 const LEVELS: Readonly<Record<string, AccessLevel>> = {
   'GET exchanges': 'read',
+  'GET exchanges/count': 'read',
   'GET exchanges/live': 'read',
   'GET exchanges/{id}': 'read',
   'GET exchanges/{id}/tape': 'sensitive',
+  'GET exchanges/{id}/conversation': 'sensitive',
+  'GET exchanges/{id}/doctor': 'sensitive',
+  'GET exchanges/{id}/case': 'sensitive',
+  'POST exchanges/{id}/replay': 'sensitive',
+  'GET requests': 'read',
+  'POST requests': 'sensitive',
+  'POST requests/convert': 'sensitive',
   'GET captures': 'sensitive',
   'GET sessions': 'read',
   'GET sessions/{id}': 'read',
   'GET usage': 'read',
   'GET providers': 'read',
   'GET models': 'read',
+  'GET clients': 'read',
   'GET prices': 'read',
   'GET budgets': 'read',
   'GET config': 'read',
+  'GET config/settings': 'sensitive',
+  'GET config/reloads': 'sensitive',
+  'POST config/validate': 'sensitive',
   'GET store': 'read',
   'GET whoami': 'read',
+  'GET session': 'login',
   'POST session': 'login',
   'DELETE session': 'read',
   'POST backup': 'sensitive',
@@ -123,18 +136,18 @@ const find = (name: Situation['gateway']): TestGateway => {
   return gateway;
 };
 
-/** The cookie of a new session. */
-async function openSession(gateway: TestGateway): Promise<string> {
+/** The headers of a new session. */
+async function openSession(gateway: TestGateway): Promise<Record<string, string>> {
   const answer = await gateway.call('session', { method: 'POST', body: { token: gateway.issueConsoleToken() } });
   expect(answer.status).toBe(200);
-  return String(answer.headers['set-cookie']).split(';', 1)[0] ?? '';
+  return { cookie: String(answer.headers['set-cookie']).split(';', 1)[0] ?? '', 'x-sluice-csrf': answer.json.csrf_token };
 }
 
 describe.each(SITUATIONS)('$gateway: $caller', ({ gateway: name, headers, hasSession, verdicts }) => {
   test.each(ROUTES)('$method $path', async ({ method, path, access }) => {
     const gateway = find(name);
-    const cookie = hasSession ? { cookie: await openSession(gateway) } : {};
-    const { status, json } = await gateway.call(path.replace('{id}', 'unknown'), { method, headers: { ...headers, ...cookie } });
+    const session = hasSession ? await openSession(gateway) : {};
+    const { status, json } = await gateway.call(path.replace('{id}', 'unknown'), { method, headers: { ...headers, ...session } });
     const verdict = verdicts[access];
     if (verdict === 'yes') expect([200, 404, 409, 415]).toContain(status);
     else if (verdict === 'wrong key') expect([401, 429]).toContain(status);
@@ -176,16 +189,16 @@ describe('spellings of the path', () => {
 
   test('another method gets 405 with those that are allowed', async () => {
     const { status, headers } = await find('open').call('session', { method: 'PUT' });
-    expect([status, headers['allow']]).toEqual([405, 'POST, DELETE']);
+    expect([status, headers['allow']]).toEqual([405, 'GET, POST, DELETE']);
   });
 });
 
-test('a wrong key gets 401, and 429 with the time to wait after ten of them', async () => {
+test('a wrong key gets 401, and 429 with the time to wait after five of them', async () => {
   const gateway = await startAdmin({ config: { admin: { key: ADMIN_KEY } } });
   try {
     const statuses: number[] = [];
-    for (let i = 0; i < 11; i++) statuses.push((await gateway.call('whoami', { headers: withKey('wrong') })).status);
-    expect(statuses).toEqual([...Array(10).fill(401), 429]);
+    for (let i = 0; i < 6; i++) statuses.push((await gateway.call('whoami', { headers: withKey('wrong') })).status);
+    expect(statuses).toEqual([...Array(5).fill(401), 429]);
     const { headers } = await gateway.call('whoami', { headers: withKey('wrong') });
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
   } finally {
@@ -231,8 +244,8 @@ describe('AdminAccess', () => {
   test('the cookie of an HTTPS page is not sent over plain HTTP', () => {
     const { access } = create();
     const request: AccessRequest = { ...REQUEST, client: { ...CLIENT, scheme: 'https' } };
-    expect(access.login({ token: access.issueToken() }, request).cookie).toMatch(/; Secure$/);
-    expect(access.logout(request)).toMatch(/; Secure$/);
+    expect(access.login({ token: access.issueToken() }, request).cookie).toMatch(/^__Host-sluice_console=[\w-]*; Secure; /);
+    expect(access.logout(request)).toMatch(/^__Host-sluice_console=[\w-]*; Secure; /);
   });
 
   test('a request through a trusted proxy is never local, whatever address it names', () => {
@@ -288,24 +301,84 @@ describe('AdminAccess', () => {
     expect(() => access.admit(second, 'read')).toThrow();
   });
 
-  test('a session changes nothing without a sign of its page', () => {
-    const { access, open } = create();
-    const request = { ...open(), method: 'POST' };
-    expect(() => access.admit(request, 'sensitive')).toThrow('page of the gateway');
-    const withOrigin = { ...request, headers: { ...request.headers, origin: 'http://127.0.0.1' } };
-    expect(access.admit(withOrigin, 'sensitive').kind).toBe('session');
+  describe('a session changes something', () => {
+    const OWN = { origin: 'http://127.0.0.1' };
+
+    test.each<{ sign: string; headers: Record<string, string>; token: 'none' | 'wrong' | 'right'; refusal?: string }>([
+      { sign: 'no sign of its page', headers: {}, token: 'right', refusal: 'page of the gateway' },
+      { sign: 'the address bar', headers: { 'sec-fetch-site': 'none' }, token: 'right', refusal: 'page of the gateway' },
+      { sign: 'another page', headers: { origin: 'http://127.0.0.1:8080' }, token: 'right', refusal: 'other origins' },
+      { sign: 'another site', headers: { ...OWN, 'sec-fetch-site': 'cross-site' }, token: 'right', refusal: 'other origins' },
+      { sign: 'another port', headers: { ...OWN, 'sec-fetch-site': 'same-site' }, token: 'right', refusal: 'other origins' },
+      { sign: 'its page without a token', headers: OWN, token: 'none', refusal: 'x-sluice-csrf' },
+      { sign: 'its page with a wrong token', headers: OWN, token: 'wrong', refusal: 'x-sluice-csrf' },
+      { sign: 'its page with the token', headers: OWN, token: 'right' },
+      { sign: 'fetch metadata with the token', headers: { 'sec-fetch-site': 'same-origin' }, token: 'right' },
+    ])('with $sign: refusal $refusal', ({ headers, token, refusal }) => {
+      const { access, open } = create();
+      const opened = open();
+      const csrf = access.findSession(opened)?.csrf ?? '';
+      const sent = { none: undefined, wrong: `${csrf}x`, right: csrf }[token];
+      const request = {
+        ...opened,
+        method: 'POST',
+        headers: { ...opened.headers, ...headers, ...(sent !== undefined && { 'x-sluice-csrf': sent }) },
+      };
+      if (refusal === undefined) expect(access.admit(request, 'sensitive').kind).toBe('session');
+      else expect(() => access.admit(request, 'sensitive')).toThrow(refusal);
+    });
   });
 
-  test('wrong keys are refused after ten, also the right one, and forgiven with time', () => {
+  describe('login', () => {
+    const REMOTE = { client: { ...CLIENT, address: '192.0.2.7' }, local: '192.0.2.1', headers: { host: 'sluice.example' } };
+
+    test.each<{ from: string; request: Partial<AccessRequest>; cookie: RegExp | undefined }>([
+      { from: 'this machine', request: {}, cookie: /^sluice_console=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/admin; / },
+      {
+        from: 'another machine by TLS',
+        request: { ...REMOTE, client: { ...REMOTE.client, scheme: 'https' } },
+        cookie: /^__Host-sluice_console=[\w-]{43}; Secure; HttpOnly; SameSite=Strict; Path=\/; /,
+      },
+      {
+        from: 'a trusted proxy by TLS',
+        request: { ...REMOTE, client: { ...REMOTE.client, isProxied: true, scheme: 'https' } },
+        cookie: /^__Host-sluice_console=/,
+      },
+      { from: 'a trusted proxy without TLS', request: { client: { ...CLIENT, isProxied: true } }, cookie: undefined },
+      { from: 'another machine', request: REMOTE, cookie: undefined },
+      { from: 'this machine by another name', request: { headers: { host: 'evil.example' } }, cookie: undefined },
+      { from: 'a proxy', request: { headers: { host: '127.0.0.1', 'x-forwarded-for': '192.0.2.7' } }, cookie: undefined },
+    ])('from $from sets $cookie', ({ request, cookie }) => {
+      const { access } = create();
+      const sender = { ...REQUEST, ...request };
+      const { mayLogin, reason } = access.describeLogin(sender);
+      expect([mayLogin, reason === null]).toEqual([cookie !== undefined, cookie !== undefined]);
+      if (cookie) expect(access.login({ key: ADMIN_KEY }, sender).cookie).toMatch(cookie);
+      else expect(() => access.login({ key: ADMIN_KEY }, sender)).toThrow('without TLS');
+    });
+
+    test('a session by TLS is not one without it', () => {
+      const { access } = create();
+      const secure: AccessRequest = { ...REQUEST, client: { ...CLIENT, scheme: 'https' } };
+      const cookie = access.login({ key: ADMIN_KEY }, secure).cookie.split(';', 1)[0] ?? '';
+      const headers = { ...REQUEST.headers, cookie };
+      expect(access.findSession({ ...secure, headers })?.kind).toBe('session');
+      expect(access.findSession({ ...REQUEST, headers })).toBeUndefined();
+      const plain = { ...REQUEST.headers, cookie: cookie.replace('__Host-', '') };
+      expect(access.findSession({ ...secure, headers: plain })).toBeUndefined();
+    });
+  });
+
+  test('wrong keys are refused after five, also the right one, and forgiven with time', () => {
     const { access, world } = create();
     const wrong = { ...REQUEST, headers: withKey('x') };
     const right = { ...REQUEST, headers: withKey(ADMIN_KEY) };
     const elsewhere = { ...right, client: { ...CLIENT, address: '127.0.0.2' } };
-    for (let i = 0; i < 10; i++) expect(() => access.admit(wrong, 'read')).toThrow('is not the admin key');
-    expect(() => access.admit(wrong, 'read')).toThrow('too many wrong keys; retry in 6 s');
+    for (let i = 0; i < 5; i++) expect(() => access.admit(wrong, 'read')).toThrow('is not the admin key');
+    expect(() => access.admit(wrong, 'read')).toThrow('too many wrong keys; retry in 12 s');
     expect(() => access.admit(right, 'read')).toThrow('too many wrong keys');
     expect(access.admit(elsewhere, 'read').kind).toBe('key');
-    world.now += 6000;
+    world.now += 12_000;
     expect(access.admit(right, 'read').kind).toBe('key');
   });
 

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildDocument } from '../../src/admin/openapi.ts';
-import { PREFIX, ROUTES } from '../../src/admin/routes.ts';
+import { PREFIX } from '../../src/admin/route.ts';
+import { ROUTES } from '../../src/admin/routes.ts';
 import { EXCHANGE, EXCHANGE_FIELDS } from '../../src/admin/views.ts';
 import { openStoreReader, restore } from '../../src/store/index.ts';
 import { ADMIN_KEY, converse, record, startAdmin, type TestGateway, withKey } from './start.ts';
@@ -249,7 +250,8 @@ describe('invalid requests', () => {
     ['exchanges?cursor=%00', 'cursor', '`next`'],
     ["exchanges?cursor=' OR 1=1--", 'cursor', '`next`'],
     ['exchanges?filter=staus:ok', 'filter', 'did you mean "status"'],
-    ['exchanges?filter=hello', 'filter', 'captured bodies'],
+    ['exchanges/count?filter=hello', 'filter', 'captured bodies'],
+    ['exchanges/live?filter=hello', 'filter', 'captured bodies'],
     [`exchanges?filter=${'a'.repeat(3000)}`, 'filter', 'at most 2000'],
     ['exchanges?fields=id,modle', 'fields', 'did you mean "model"'],
     ['exchanges?fields=__proto__', 'fields', 'unknown field'],

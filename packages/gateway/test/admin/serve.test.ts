@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AdminAccess } from '../../src/admin/access.ts';
 import { AdminApi } from '../../src/admin/api.ts';
 import { ChangeFeed } from '../../src/admin/live.ts';
-import type { AdminContext } from '../../src/admin/routes.ts';
+import type { AdminContext } from '../../src/admin/route.ts';
 import { AddressRanges, readClientAddress } from '../../src/http/client-address.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { KeyBook } from '../../src/keys/key-book.ts';
@@ -37,12 +37,16 @@ beforeAll(async () => {
     feed: new ChangeFeed({ boot: store.boot, clock: REAL_CLOCK, read: async () => null }),
     access: new AdminAccess({ policy: () => ({ adminKey: undefined, hasClientKeys: false }) }),
     breakers: {} as AdminContext['breakers'],
-    captures: { get: async () => undefined, list: async () => [] },
+    captures: { get: async () => undefined, list: async () => [], listIds: () => [] },
+    admitKey: () => undefined,
+    send: () => undefined,
     listBudgets: async () => [],
     state: () => {
       throw new Error('not needed');
     },
     file: null,
+    config: { settings: () => ({ settings: [], omitted: 0 }), reloads: () => [] },
+    hasKeys: () => false,
     now: Date.now,
     redact: (text) => {
       written.push(text);

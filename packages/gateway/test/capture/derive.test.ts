@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { viewCapture } from '../../src/admin/views.ts';
 import type { Capture } from '../../src/capture/capture.ts';
 import { deriveClientBytes } from '../../src/capture/derive.ts';
+import { InspectError, inspect } from '../../src/capture/inspect/inspect.ts';
+import { parseCapture } from '../../src/capture/json.ts';
 import { cutAfter, errorFrames, errorOf, framesOf, wholeOf } from '../gateway/dialects.ts';
 import { Faultd, type Script } from '../gateway/faultd.ts';
 import { chunk, head, LAST_CHUNK, type Reply, streamHead, whole } from '../gateway/http.ts';
@@ -123,7 +126,43 @@ test.each(Object.entries(SCRIPTS))('%s', async (_, script) => {
     const shown = derived.is === 'unknown' ? derived.reason : Buffer.from(derived.bytes).toString();
     expect({ name, is: derived.is, shown }).toEqual({ name, is: 'equal', shown });
     expect(derived, name).toMatchObject({ isPrefix: false });
+    expect(inspectJson(capture), name).not.toBe('different');
   }
+});
+
+/** The capture as the console reads it: the comparison of the inspector, or why there is nothing to inspect. */
+function inspectJson(capture: Capture): string {
+  const read = parseCapture(JSON.parse(JSON.stringify(viewCapture(capture))));
+  expect(deriveClientBytes(read)).toEqual(deriveClientBytes(capture));
+  try {
+    const { comparison, client } = inspect({ is: 'capture', name: '', capture: read });
+    if (comparison.is === 'equal') expect(Buffer.from(client.bytes).equals(pickContent(capture))).toBe(true);
+    return comparison.is;
+  } catch (error) {
+    expect(error).toBeInstanceOf(InspectError);
+    return 'nothing to inspect';
+  }
+}
+
+const pickContent = (capture: Capture): Uint8Array => {
+  const derived = deriveClientBytes(capture);
+  return derived.is === 'unknown' ? new Uint8Array() : derived.bytes;
+};
+
+test('a stream with content is compared by the inspector, and its frames have times', async () => {
+  const pair = { client: 'anthropic-messages', upstream: 'openai-chat' } as const;
+  const script = SCRIPTS['a stream with heartbeats'];
+  const chosen = waysOf(PAIRS).find(
+    (way) => way.stream && way.pair.client === pair.client && way.pair.upstream === pair.upstream,
+  );
+  if (!script || !chosen) throw new Error('no such pair');
+  faultd.play(script(chosen.pair));
+  const capture = await readCapture(await request(askText({ client: pair.client, model: modelOf(chosen.pair), stream: true })));
+  const { comparison, client, upstream, events } = inspect({ is: 'capture', name: '', capture });
+  expect(comparison).toEqual({ is: 'equal', isPrefix: false });
+  expect(client.heartbeats.length).toBeGreaterThan(0);
+  expect(client.frames.at(-1)?.ms).toBeGreaterThanOrEqual(90);
+  expect(upstream.frames.at(-1)?.events).toBeLessThanOrEqual(events.length);
 });
 
 test('the times that a conversion reads are in the capture', async () => {

@@ -40,6 +40,14 @@ const SETTINGS: Readonly<
     read: (state) => state.providerFor('x')?.headers['authorization']?.reveal(),
   },
   'auth.keys[0]': { config: (key) => ({ auth: { keys: [key] } }), read: ({ keys }) => keys[0]?.key.reveal() },
+  'auth.keys[0].key': {
+    config: (key) => ({ auth: { keys: [{ name: 'alice', key }] } }),
+    read: ({ keys }) => keys[0]?.key.reveal(),
+  },
+  'providers.x.api_keys[0]': {
+    config: (key) => ({ providers: { x: { ...PROVIDER, api_keys: [key, 'another-key-0123456789'] } } }),
+    read: (state) => state.providerFor('x')?.key?.reveal(),
+  },
   'admin.key': { config: (key) => ({ admin: { key } }), read: ({ adminKey }) => adminKey?.reveal() },
   'metrics.key': { config: (key) => ({ metrics: { key } }), read: ({ metricsKey }) => metricsKey?.reveal() },
 };

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { redactPatterns, Secret, SecretRegistry } from '../../src/config/secrets.ts';
+import { redactPatterns } from '../../src/config/secret-patterns.ts';
+import { Secret, SecretRegistry } from '../../src/config/secrets.ts';
 import { createAddressRedact, createRedact } from '../../src/observe/redact.ts';
 
 const VALUE = 'c4nary+Se/cret "quoted"';

@@ -140,14 +140,16 @@ describe('the admin API', () => {
   });
 
   test('a session creates keys from a page of the gateway only', async () => {
-    const { headers } = await gateway.call('session', { method: 'POST', body: { token: gateway.issueConsoleToken() } });
+    const { headers, json } = await gateway.call('session', { method: 'POST', body: { token: gateway.issueConsoleToken() } });
     const cookie = String(headers['set-cookie']).split(';', 1)[0] ?? '';
     const post = (name: string, more: Record<string, string>): Promise<Answer> =>
       gateway.call('keys', { method: 'POST', body: { name }, headers: { cookie, ...more } });
-    expect((await post('console', { 'sec-fetch-site': 'same-origin' })).status).toBe(200);
-    expect((await post('forged', {})).status).toBe(403);
-    expect((await post('forged', { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
-    expect((await post('forged', { origin: 'http://evil.example' })).status).toBe(403);
+    const csrf = { 'x-sluice-csrf': json.csrf_token };
+    expect((await post('console', { ...csrf, 'sec-fetch-site': 'same-origin' })).status).toBe(200);
+    expect((await post('forged', { 'sec-fetch-site': 'same-origin' })).status).toBe(403);
+    expect((await post('forged', csrf)).status).toBe(403);
+    expect((await post('forged', { ...csrf, 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+    expect((await post('forged', { ...csrf, origin: 'http://evil.example' })).status).toBe(403);
     expect((await call('audit?limit=1')).json.entries[0]).toMatchObject({ action: 'key.create', actor: 'session' });
   });
 

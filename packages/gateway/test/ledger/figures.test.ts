@@ -5,7 +5,6 @@ import {
   fit,
   formatBucket,
   formatDollars,
-  formatExactDollars,
   formatMs,
   formatShort,
   formatTime,
@@ -13,6 +12,7 @@ import {
   padEnd,
   padStart,
 } from '../../src/cli/ledger/figures.ts';
+import { formatExactDollars } from '../../src/store/csv.ts';
 import { NIGHT } from './rows.ts';
 
 test.each([

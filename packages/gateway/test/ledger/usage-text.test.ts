@@ -1,15 +1,8 @@
 import pico from 'picocolors';
 import { describe, expect, test } from 'vitest';
 import { measure } from '../../src/cli/ledger/figures.ts';
-import {
-  fillDays,
-  formatCost,
-  formatCsv,
-  formatCsvCell,
-  formatUsage,
-  sumRows,
-  type UsageReport,
-} from '../../src/cli/ledger/usage-text.ts';
+import { fillDays, formatCost, formatCsv, formatUsage, sumRows, type UsageReport } from '../../src/cli/ledger/usage-text.ts';
+import { formatCsvCell } from '../../src/store/csv.ts';
 import type { UsageRow } from '../../src/store/index.ts';
 import { createUsage, NIGHT } from './rows.ts';
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { InterfaceType } from '@sluice/core';
 import { CODECS, findRoute } from '@sluice/core/engine';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PREFIX, ROUTES } from '../../src/admin/routes.ts';
+import { PREFIX } from '../../src/admin/route.ts';
+import { ROUTES } from '../../src/admin/routes.ts';
 import { METHODS } from '../../src/server/handle.ts';
 import { type Running, run } from '../../src/server/run.ts';
 import { OWN_PAGES } from '../../src/server/server.ts';
@@ -118,19 +119,32 @@ const AUDIENCES: Readonly<Record<string, Audience>> = {
   '/health/ready': 'everybody',
   '/metrics': 'metrics',
   'GET exchanges': 'admins',
+  'GET exchanges/count': 'admins',
   'GET exchanges/live': 'admins',
   'GET exchanges/{id}': 'admins',
   'GET exchanges/{id}/tape': 'admins',
+  'GET exchanges/{id}/conversation': 'admins',
+  'GET exchanges/{id}/doctor': 'admins',
+  'GET exchanges/{id}/case': 'admins',
+  'POST exchanges/{id}/replay': 'admins',
+  'GET requests': 'admins',
+  'POST requests': 'admins',
+  'POST requests/convert': 'admins',
   'GET captures': 'admins',
   'GET sessions': 'admins',
   'GET sessions/{id}': 'admins',
   'GET usage': 'admins',
   'GET providers': 'admins',
   'GET models': 'admins',
+  'GET clients': 'admins',
   'GET prices': 'admins',
   'GET config': 'admins',
+  'GET config/settings': 'admins',
+  'GET config/reloads': 'admins',
+  'POST config/validate': 'admins',
   'GET store': 'admins',
   'GET whoami': 'admins',
+  'GET session': 'login',
   'POST session': 'login',
   'DELETE session': 'admins',
   'POST backup': 'admins',

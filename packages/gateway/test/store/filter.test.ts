@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type FilteredRow, matchesFilter, parseFilter } from '../../src/store/filter.ts';
+import { type FilteredRow, matchesFilter, parseFilter, parseSearch } from '../../src/store/filter.ts';
 import { attempt, createLedger, open, settle } from './ledger-fixture.ts';
 
 const NOW = Date.parse('2026-11-17T12:00:00Z');
@@ -144,6 +144,20 @@ describe('problems', () => {
     expect(problems[0]?.message).toContain(message);
   });
 
+  test.each([
+    ['hello', ['hello'], []],
+    ['"two words" status:ok Hello', ['two words', 'Hello'], []],
+    ['"http://x:1/?a"', ['http://x:1/?a'], []],
+    ['-hello', [], ['a text cannot be excluded']],
+    ['x', [], ['at least 2 characters']],
+    ['""', [], ['at least 2 characters']],
+    ['http://x', [], ['unknown field "http"']],
+  ])('a search for %s', (text, texts, messages) => {
+    const parsed = parseSearch(text, NOW);
+    expect(parsed.texts.map((found) => found.text)).toEqual(texts);
+    expect(parsed.problems.map(({ message }) => message)).toEqual(messages.map((part) => expect.stringContaining(part)));
+  });
+
   test('name the place of the term, and leave the other terms in force', () => {
     const { filter, problems } = parseFilter('status:2xx modle:gpt >2s', NOW);
     expect(filter).toHaveLength(2);
@@ -237,6 +251,7 @@ describe('the database', () => {
           expect(all).toHaveLength(examples.length);
           const selected = (await queries.list({ filter, limit: 1000 })).exchanges.map(({ id }) => id);
           expect(selected).toEqual(all.filter((row) => matchesFilter(filter, row)).map(({ id }) => id));
+          expect(await queries.count(filter)).toEqual({ matching: selected.length, is_exact: true, total: all.length });
           db.close();
         },
       ),

@@ -7,7 +7,7 @@ const local = (path: string): string => fileURLToPath(new URL(path, import.meta.
 
 /** Workers and other processes run the build: an old one would test old code. */
 export function assertBuilt(): void {
-  if (!isFresh()) throw new Error('the build is missing or old; run "npm run build" first');
+  if (!isFresh('packages')) throw new Error('the build is missing or old; run "npm run build" first');
 }
 
 /** A running script. */

@@ -119,7 +119,12 @@ describe('grouping', () => {
 
 describe('back-pressure', () => {
   test('with the default limit, 10,000 rows wait and the next exchange is refused', async () => {
-    const { queue, clock } = createQueue(() => new Promise(() => {}), { maxQueuedRows: 10_000, batchRows: 100, batchMs: 20, smallRows: 0 });
+    const { queue, clock } = createQueue(() => new Promise(() => {}), {
+      maxQueuedRows: 10_000,
+      batchRows: 100,
+      batchMs: 20,
+      smallRows: 0,
+    });
     for (let row = 0; row < 10_000; row++) {
       expect(queue.accepting).toBe(true);
       void queue.push(row, true);

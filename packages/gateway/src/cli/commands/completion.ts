@@ -1,7 +1,7 @@
 import { didYouMean, oneLine } from '@sluice/lab/text';
+import { CLIENTS } from '../../clients/clients.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
-import { CLIENTS } from '../clients.ts';
 import type { Command, Option, Values } from '../command.ts';
 
 /** `sluice completion`: prints a completion script. The table is an argument, because it loads this module. */

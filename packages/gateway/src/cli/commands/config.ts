@@ -1,7 +1,8 @@
 import { didYouMean, oneLine } from '@sluice/lab/text';
 import { ConfigError, type Problem } from '../../config/document.ts';
 import { findConfig } from '../../config/load.ts';
-import { redactPatterns, SecretRegistry } from '../../config/secrets.ts';
+import { redactPatterns } from '../../config/secret-patterns.ts';
+import { SecretRegistry } from '../../config/secrets.ts';
 import { readConfig } from '../../config/watch.ts';
 import { readTlsPair, TlsError } from '../../http/tls.ts';
 import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';

@@ -1,8 +1,17 @@
 import { basename } from 'node:path';
 import { didYouMean, oneLine, safeJson } from '@sluice/lab/text';
+import {
+  type Client,
+  chooseClient,
+  chooseModel,
+  chooseUrl,
+  SHELLS,
+  type Shell,
+  setupLines,
+  type Target,
+} from '../../clients/clients.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
-import { type Client, chooseClient, chooseModel, chooseUrl, SHELLS, type Shell, setupLines, type Target } from '../clients.ts';
 
 interface Options {
   shell: string | undefined;

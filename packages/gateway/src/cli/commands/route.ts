@@ -3,6 +3,7 @@
 import type { CanonicalRequest, ProtocolId } from '@sluice/core';
 import { CODECS, decodeRequest } from '@sluice/core/engine';
 import { oneLine } from '@sluice/lab/text';
+import { chooseUrl } from '../../clients/clients.ts';
 import { ConfigError } from '../../config/document.ts';
 import { createDefaultSource, findConfig, loadConfig } from '../../config/load.ts';
 import { explainUnknownModel, type GatewayState, type Rule, resolveConfig } from '../../config/resolve.ts';
@@ -16,7 +17,6 @@ import { readFileBytes } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
 import { DemoTransport } from '../../upstream/demo.ts';
-import { chooseUrl } from '../clients.ts';
 import { AdminClient, ApiError } from '../ledger/admin-client.ts';
 import { GatewaySource, type PausedModel } from '../ledger/gateway-source.ts';
 import { MISSING_GATEWAY, probeGateway } from '../probe.ts';

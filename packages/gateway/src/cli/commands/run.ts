@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { oneLine, systemCode } from '@sluice/lab/text';
+import { type Client, chooseClient, chooseModel, chooseUrl, type Target } from '../../clients/clients.ts';
 import { KEY_VARIABLES } from '../../providers/lookup.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo, Program } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
-import { type Client, chooseClient, chooseModel, chooseUrl, type Target } from '../clients.ts';
 import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
 import { startGateway } from '../serve.ts';
 

@@ -28,10 +28,6 @@ export function formatDollars(micros: number): string {
   return `$${DOLLARS[digits].format(micros / 1e6)}`;
 }
 
-/** Exact dollars for programs: six decimals. */
-export const formatExactDollars = (micros: number): string =>
-  `${Math.floor(micros / 1e6)}.${String(micros % 1e6).padStart(6, '0')}`;
-
 /** 2310 is "2.31 s". */
 export function formatMs(ms: number | null): string {
   if (ms === null) return '–';

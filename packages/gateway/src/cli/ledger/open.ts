@@ -3,12 +3,12 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { oneLine } from '@sluice/lab/text';
+import { chooseUrl } from '../../clients/clients.ts';
 import type { Options } from '../../config/options.ts';
 import { defaultDataFolder, listFiles, StoreError } from '../../store/index.ts';
 import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
-import { chooseUrl } from '../clients.ts';
 import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
 import { AdminClient, ApiError } from './admin-client.ts';
 import { FolderSource } from './folder-source.ts';

@@ -1,5 +1,6 @@
 /** Usage as a table with bars for people, and as CSV and JSON for programs. */
 
+import { formatCsvLine, formatExactDollars } from '../../store/csv.ts';
 import { GRAIN_MS, type Grain, SUM_COLUMNS, type Sums, type UsageQuery, type UsageRow } from '../../store/index.ts';
 import type { Colors } from '../../terminal/text.ts';
 import {
@@ -8,7 +9,6 @@ import {
   formatBucket,
   formatCount,
   formatDollars,
-  formatExactDollars,
   formatTime,
   formatTimestamp,
   measure,
@@ -254,16 +254,4 @@ export function* formatCsv(
       formatExactDollars(sums.cost_micros),
       ...(keyNames ? [keyNames.get(group ?? '') ?? group ?? ''] : []),
     ]);
-}
-
-const formatCsvLine = (cells: readonly (string | number)[]): string => `${cells.map(formatCsvCell).join(',')}\r\n`;
-
-/** Spreadsheets run text that begins so as a formula, also after blanks. */
-const FORMULA = /^\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|^[\t\r\n]/;
-
-/** Quotes what needs it. An apostrophe before a formula makes it text. */
-export function formatCsvCell(cell: string | number): string {
-  if (typeof cell === 'number') return String(cell);
-  const safe = FORMULA.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

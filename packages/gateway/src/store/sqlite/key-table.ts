@@ -33,7 +33,9 @@ const TOUCH_KEY = 'UPDATE client_keys SET last_used_ts = ? WHERE id = ? AND (las
 const ADD_AUDIT = `INSERT INTO audit_log (id, ts, actor, action, object, details) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO NOTHING`;
 
-const LIST_AUDIT = 'SELECT id, ts, actor, action, object, details FROM audit_log WHERE id < ? ORDER BY id DESC LIMIT ?';
+const LIST_AUDIT = `SELECT id, ts, actor, action, object, details FROM audit_log
+  WHERE id < ? AND (? = '' OR instr(lower(actor || ' ' || action || ' ' || object || ' ' || details), lower(?)) > 0)
+  ORDER BY id DESC LIMIT ?`;
 
 const TRIM_AUDIT = `DELETE FROM audit_log
   WHERE id <= (SELECT id FROM audit_log ORDER BY id DESC LIMIT 1 OFFSET ?)`;
@@ -100,10 +102,10 @@ export class SqliteKeys {
   }
 
   /** A page of the audit log, newest first. */
-  listAudit({ cursor, limit = 100 }: AuditQuery): AuditPage {
+  listAudit({ cursor, limit = 100, text = '' }: AuditQuery): AuditPage {
     if (!this.#hasTables()) return { entries: [], next: null };
     const size = Math.max(1, Math.min(MAX_AUDIT_ROWS, Math.floor(limit) || 1));
-    const rows = this.#db.prepare(LIST_AUDIT).all(cursor ?? LAST_ID, size + 1) as StoredAuditEntry[]; // its columns
+    const rows = this.#db.prepare(LIST_AUDIT).all(cursor ?? LAST_ID, text, text, size + 1) as StoredAuditEntry[]; // its columns
     const entries = rows.slice(0, size).map((row) => ({ ...row, details: JSON.parse(row.details) }) as AuditEntry);
     return { entries, next: rows.length > size ? (entries.at(-1)?.id ?? null) : null };
   }

@@ -1,6 +1,7 @@
 /** What the main thread and the workers of the store send each other. */
 import type { AuditEntry, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import type { StoreErrorCode } from '../errors.ts';
+import type { Filter } from '../filter.ts';
 import type { ListQuery, SpendingQuery, UsageQuery } from '../queries.ts';
 import type { Boot, Operation } from './ledger.ts';
 
@@ -31,6 +32,7 @@ interface Retention {
 export type WorkerRequest =
   | { readonly kind: 'write'; readonly operations: readonly Operation[] }
   | { readonly kind: 'list'; readonly query: ListQuery }
+  | { readonly kind: 'count'; readonly filter: Filter }
   | { readonly kind: 'get'; readonly exchange: string }
   | { readonly kind: 'sessions'; readonly limit: number | undefined }
   | { readonly kind: 'session'; readonly session: string; readonly query: Omit<ListQuery, 'filter'> }

@@ -4,8 +4,10 @@ import { hostname } from 'node:os';
 import { type Clock, REAL_CLOCK } from '../../http/clock.ts';
 import type { AuditEntry, AuditPage, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import { StoreError } from '../errors.ts';
+import type { Filter } from '../filter.ts';
 import { type Admission, IdSource } from '../ids.ts';
 import type {
+  ExchangeCount,
   ExchangeDetail,
   ExchangePage,
   ListQuery,
@@ -108,6 +110,10 @@ class SqliteReader implements StoreReader {
 
   list(query: ListQuery = {}): Promise<ExchangePage> {
     return this.#worker.request({ kind: 'list', query });
+  }
+
+  count(filter: Filter = []): Promise<ExchangeCount> {
+    return this.#worker.request({ kind: 'count', filter });
   }
 
   get(exchange: string): Promise<ExchangeDetail | null> {

@@ -1,18 +1,11 @@
 /** The main thread's side of a worker: starts it, sends requests, stops it by a message. */
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { findProgram } from '../../http/program.ts';
 import { StoreError } from '../errors.ts';
 import type { NumberedRequest, WorkerReply, WorkerRequest, WorkerSettings } from './messages.ts';
 
-/**
- * A script of this folder: beside this module, or in the bundle, whose chunks are elsewhere. Node 20 cannot run
- * TypeScript, so tests, which import the sources, use the built one.
- */
-export function findScript(name: string): string {
-  const [, root = '', kind = ''] = /^(.*[\\/])(src|out|dist)[\\/]/.exec(fileURLToPath(import.meta.url)) ?? [];
-  return join(root, kind === 'src' ? 'dist' : kind, 'store', 'sqlite', name);
-}
+/** A script of this folder. */
+export const findScript = (name: string): string => findProgram(`store/sqlite/${name}`);
 
 interface Waiting {
   readonly resolve: (value: never) => void;

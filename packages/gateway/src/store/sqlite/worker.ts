@@ -57,6 +57,8 @@ class ReaderWorker {
     switch (request.kind) {
       case 'list':
         return queries.list(request.query);
+      case 'count':
+        return queries.count(request.filter);
       case 'get':
         return queries.get(request.exchange);
       case 'sessions':

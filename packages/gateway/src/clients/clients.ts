@@ -46,7 +46,7 @@ interface SettingsFile {
 }
 
 /** The model for clients that need one when none is given; the gateway always has it. */
-export const DEMO_MODEL = 'demo/hello';
+const DEMO_MODEL = 'demo/hello';
 
 /** Finds a client by its id. Throws a usage error for an unknown one. */
 export function chooseClient(name: string | undefined): { id: string; client: Client } {
@@ -102,6 +102,33 @@ export function setupLines(client: Client, target: Target, shell: Shell): string
     ...(note === undefined ? [] : [`# ${note}`]),
   ];
 }
+
+/** How one client is set up, as text. */
+export interface ClientSetup {
+  id: string;
+  title: string;
+  install: string | undefined;
+  /** A line that starts it once; undefined for libraries. */
+  start: string | undefined;
+  /** What `sluice env` prints. */
+  setup: string;
+}
+
+/** All clients with their lines for a POSIX shell. */
+export const listClientSetups = (target: Target): ClientSetup[] =>
+  Object.entries(CLIENTS).map(([id, client]) => ({
+    id,
+    title: client.title,
+    install: client.install,
+    start: client.command === undefined ? undefined : formatPasteLine(client, target),
+    setup: setupLines(client, target, 'bash').join('\n'),
+  }));
+
+/** A model for examples: the first of the configuration, else one of the first provider, else the demo model. */
+export const chooseExampleModel = (models: readonly string[], providers: readonly { id: string; isDemo: boolean }[]): string => {
+  const first = providers.find(({ isDemo }) => !isDemo);
+  return models.find((name) => !name.includes('*')) ?? (first ? `${first.id}/MODEL` : DEMO_MODEL);
+};
 
 const listAssignments = ({ env }: Client, target: Target): string[] =>
   Object.entries(env?.(target) ?? {}).map(([name, value]) => `${name}=${quoteForShell(value)}`);

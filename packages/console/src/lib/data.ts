@@ -1,0 +1,67 @@
+/** Loads data for pages: reads with a session, and components that follow them. */
+
+import type { AdminResponses } from '@gateway/admin/types';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, type Endpoint, type RequestOptions, request } from './api.ts';
+import { describeError, readCsrf, refreshSession } from './session.ts';
+
+/** Reads a resource, or changes something. When the session has ended, the login is shown. */
+export async function call<E extends Endpoint>(endpoint: E, options: RequestOptions = {}): Promise<AdminResponses[E]> {
+  try {
+    return await request(endpoint, endpoint.startsWith('GET ') ? options : { ...options, csrf: readCsrf() });
+  } catch (error) {
+    if (isDenied(error)) await refreshSession('The session has ended.');
+    throw error;
+  }
+}
+
+const isDenied = (error: unknown): boolean => error instanceof ApiError && (error.status === 401 || error.status === 403);
+
+/** What a component knows of a resource. */
+export type Loaded<Value> =
+  | { readonly is: 'loading' }
+  | { readonly is: 'failed'; readonly message: string; readonly status: number; readonly requestId: string | undefined }
+  | { readonly is: 'ready'; readonly value: Value };
+
+/** When a value is loaded again while the old one is still shown. */
+interface Refresh {
+  readonly everyMs?: number;
+  /** A number that rises. */
+  readonly revision?: number;
+}
+
+/** Loads a value for a component, from the start when one of `inputs` changes. */
+export function useLoaded<Value>(
+  load: (signal: AbortSignal) => Promise<Value>,
+  inputs: readonly unknown[],
+  { everyMs, revision = 0 }: Refresh = {},
+): Loaded<Value> {
+  const [state, setState] = useState<Loaded<Value>>({ is: 'loading' });
+  const run = useRef<() => void>(() => undefined);
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    setState({ is: 'loading' });
+    run.current = () => {
+      load(signal).then(
+        (value) => !signal.aborted && setState({ is: 'ready', value }),
+        (error: unknown) => !signal.aborted && setState(describeFailure(error)),
+      );
+    };
+    run.current();
+    const timer = everyMs === undefined ? undefined : setInterval(run.current, everyMs);
+    return () => {
+      clearInterval(timer);
+      controller.abort();
+    };
+  }, inputs);
+  useEffect(() => {
+    if (revision > 0) run.current();
+  }, [revision]);
+  return state;
+}
+
+function describeFailure(error: unknown): Loaded<never> {
+  const [status, requestId] = error instanceof ApiError ? [error.status, error.problem.request_id] : [0, undefined];
+  return { is: 'failed', message: describeError(error), status, requestId };
+}

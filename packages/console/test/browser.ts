@@ -1,0 +1,177 @@
+/** A browser, a gateway as users start it, and an upstream that does what a test wants. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import axe from 'axe-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+/** Where Chromium is; undefined when there is none. */
+const CHROMIUM: string | undefined = findChromium();
+
+function findChromium(): string | undefined {
+  const given = process.env['CHROMIUM'];
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const names = ['chromium', 'chromium-browser', 'google-chrome'];
+  const candidates = [...(given ? [given] : []), ...folders.flatMap((folder) => names.map((name) => join(folder, name)))];
+  return candidates.find((path) => existsSync(path));
+}
+
+/** Whether the tests can run. In CI they must. */
+export function hasBrowser(): boolean {
+  if (CHROMIUM !== undefined) return true;
+  if (process.env['CI']) throw new Error('Chromium is required in CI: apt-get install chromium');
+  console.log('skipped: the tests of the console need Chromium (apt-get install chromium, or set CHROMIUM)');
+  return false;
+}
+
+/** Starts the browser. The tests of the console run as root in containers, where there is no sandbox. */
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+
+/** A gateway that runs as a process. */
+export interface Gateway {
+  readonly url: string;
+  /** The link with a token, which opens the console once. */
+  readonly link: string;
+  close(): Promise<void>;
+}
+
+const BINARY = fileURLToPath(new URL('../../gateway/bin/sluice.js', import.meta.url));
+
+/** Starts a gateway. Without a configuration, it has the demo model alone. */
+export async function startGateway(config: object = {}, env: Record<string, string> = {}): Promise<Gateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-console-'));
+  writeFileSync(join(folder, 'sluice.json'), JSON.stringify({ log: { level: 'error' }, ...config }));
+  const args = ['serve', '--json', '--port', '0', '--data', 'memory', '--config', 'sluice.json'];
+  const gateway = spawn(process.execPath, [BINARY, ...args], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, ...env },
+  });
+  const line = await readLine(gateway);
+  const { url, console: link } = JSON.parse(line) as { url: string; console: string };
+  return {
+    url,
+    link,
+    close: async () => {
+      const ended = new Promise((resolve) => gateway.once('exit', resolve));
+      gateway.kill('SIGKILL');
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function readLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    let errors = '';
+    child.stderr?.on('data', (chunk) => {
+      errors += chunk;
+    });
+    child.stdout?.on('data', (chunk) => {
+      text += chunk;
+      if (text.includes('\n')) resolve(text.split('\n', 1)[0] ?? '');
+    });
+    child.once('exit', () => reject(new Error(`the gateway has ended: ${errors}`)));
+  });
+}
+
+/** Opens a page with a session, and watches it: no test may break the policy or throw. */
+export async function openConsole(browser: Browser, gateway: Gateway, link: string = gateway.link): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true });
+  return watch(context, await context.newPage(), link);
+}
+
+/** A page and everything that went wrong in it. */
+export interface Watched {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly errors: string[];
+  /** Violations of the policy, and scripts of the corpus that ran. */
+  listHarm(): Promise<string[]>;
+}
+
+async function watch(context: BrowserContext, page: Page, link: string): Promise<Watched> {
+  const errors: string[] = [];
+  await context.addInitScript(() => {
+    const harm: string[] = [];
+    Object.assign(globalThis, { harm, ran: (what: string) => harm.push(`ran ${what}`) });
+    document.addEventListener('securitypolicyviolation', (event) => {
+      harm.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  page.setDefaultTimeout(15_000);
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('dialog', (dialog) => {
+    errors.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(link);
+  const listHarm = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { harm: string[] }).harm);
+  return { context, page, errors, listHarm };
+}
+
+const AXE = axe.source;
+
+interface AxeResult {
+  violations: { id: string; impact: string; nodes: { html: string }[] }[];
+}
+
+/** Fails for serious violations of WCAG. */
+export async function checkAccessibility(page: Page, place: string, part = 'html'): Promise<void> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
+  const { violations } = (await page.evaluate(
+    `axe.run('${part}', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
+  )) as AxeResult;
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  expect(
+    serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`),
+    place,
+  ).toEqual([]);
+}
+
+/** An upstream whose responses a test writes. */
+export interface Upstream {
+  readonly url: string;
+  /** How requests are answered from now on. */
+  respond: (request: IncomingMessage, response: ServerResponse, body: string) => void;
+  close(): Promise<void>;
+}
+
+/** Starts an upstream on this machine. */
+export async function startUpstream(): Promise<Upstream> {
+  const upstream: { respond: Upstream['respond'] } = { respond: (_, response) => response.end() };
+  const server: Server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += chunk;
+    });
+    request.on('end', () => upstream.respond(request, response, body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return Object.assign(upstream, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  });
+}
+
+/** Sends a chat request to a gateway. */
+export const chat = (url: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], ...body }),
+  });
+
+/** A chunk of a chat stream. */
+export const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
