@@ -62,6 +62,8 @@ class Reader {
 
   #read(text: string): void {
     this.#text += text;
+    // Most pieces of a large frame end none; to search all of it each time would be quadratic.
+    if (!text.includes('\n')) return;
     const frames = this.#text.split('\n\n');
     this.#text = frames.pop() ?? '';
     for (const frame of frames) {
