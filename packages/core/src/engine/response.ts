@@ -65,13 +65,16 @@ export function createResponseContext(options: ResponseOptions, notes: NoteList,
   const { from, to, provider, request, model, policy = {}, now, newId, sealing, envelope } = options;
   const { strict: _, ...lenient } = policy;
   const requested = request && model !== undefined ? { ...request, model } : request;
+  // The id that the client sees, if the caller sets one: some servers repeat theirs.
+  const { id } = envelope ?? {};
+  const seed = typeof id === 'string' ? () => id : parts.seed;
   return createContext({
     note: createNoteHandler(notes, policy, parts.onRefusal ?? (() => undefined)),
     // The client is not a provider, so its protocol's default profile applies.
     profile: to.profileFor(''),
     policy: lenient,
     now,
-    newId: newId ?? createIds(parts.seed),
+    newId: newId ?? createIds(seed),
     request: requested,
     target: buildTarget(from, provider, { model: model ?? request?.model ?? '', stream: parts.stream ?? false }),
     from,

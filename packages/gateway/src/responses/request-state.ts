@@ -47,6 +47,7 @@ export class RequestState implements ExchangeState {
   readonly #conversation: StoredConversation | undefined;
   readonly #recorder: StreamRecorder;
   #isKept = false;
+  #ownId: string | undefined;
   #isNoted = false;
 
   /** `options.onFrame` sees the events of the response. Throws a CodecError for a request that contradicts itself. */
@@ -91,13 +92,18 @@ export class RequestState implements ExchangeState {
     if (isNative) this.#checkOwner();
     const holder = isNative ? findHolder(candidate) : '';
     const mustExpand = isNative ? this.#isHeldElsewhere(holder) : this.#hasReferences;
-    if (!mustExpand && !this.entry) return { wire: this.#wire, ...(!isNative && { options: { envelope: this.envelope } }) };
+    if (!mustExpand && !this.entry)
+      return { wire: this.#wire, ...(!isNative && { options: { envelope: this.#convertedEnvelope } }) };
     const body = mustExpand ? this.#expand(holder, isNative) : { ...this.#body };
     if (this.entry) delete body['background'];
     const { method, path, headers } = this.#wire;
     return {
       wire: { method, path, headers, body },
-      options: { envelope: this.envelope, passthrough: false, ...(isNative && { passRequest: 'never' }) },
+      options: {
+        envelope: isNative ? this.envelope : this.#convertedEnvelope,
+        passthrough: false,
+        ...(isNative && { passRequest: 'never' }),
+      },
     };
   }
 
@@ -187,6 +193,12 @@ export class RequestState implements ExchangeState {
       previous_response_id: previous ?? null,
       ...(conversation !== undefined && { conversation: { id: conversation } }),
     };
+  }
+
+  /** Servers of other protocols repeat their ids, some with every response: clients would continue another conversation. */
+  get #convertedEnvelope(): Json {
+    this.#ownId ??= createId('resp');
+    return { id: this.#ownId, ...this.envelope };
   }
 
   /** Keeps a response that was made without an upstream. */

@@ -51,6 +51,23 @@ describe.each(PROTOCOLS)('an upstream of %s', (protocol) => {
     expect(upstream.got[3]).not.toContain('right');
   });
 
+  test.skipIf(protocol === 'openai-responses')('conversations do not mix when the upstream repeats its ids', async () => {
+    upstream.next = { id: 'same' };
+    const first = await ask('my name is Ann');
+    const second = await ask('my name is Bob');
+    expect(first.id).not.toBe(second.id);
+    expect(first.output[0]?.id).not.toBe(second.output[0]?.id);
+    await ask('who am I?', { previous_response_id: first.id });
+    await ask([
+      { type: 'item_reference', id: first.output[0]?.id ?? '' },
+      { role: 'user', content: 'and now?' },
+    ]);
+    expect(upstream.got[2]).toContain('my name is Ann');
+    expect(upstream.got[2]).not.toContain('Bob');
+    expect(upstream.got[3]).toContain(`answer 1 of ${protocol}`);
+    expect(upstream.got[3]).not.toContain(`answer 2 of ${protocol}`);
+  });
+
   test('item references are replaced, with calls and their outputs', async () => {
     upstream.next = { call: { name: 'look', id: 'call_1' } };
     const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false }];

@@ -10,7 +10,7 @@ export interface Upstream {
   got: string[];
   paths: string[];
   /** What it answers next, in place of the usual text. */
-  next: { status?: string; text?: string; call?: { name: string; id: string }; signature?: string };
+  next: { id?: string; status?: string; text?: string; call?: { name: string; id: string }; signature?: string };
   /** Streams wait before their last event until this is called. */
   hold: { isOn: boolean; release: () => void };
   close(): void;
@@ -18,7 +18,8 @@ export interface Upstream {
 
 interface Answer {
   text: string;
-  n: number;
+  /** The end of the id: its number, unless all have the same. */
+  n: number | string;
   call: { name: string; id: string } | undefined;
   signature: string | undefined;
   status: string | undefined;
@@ -220,9 +221,9 @@ export async function startUpstream(protocol: ProtocolId): Promise<Upstream> {
       upstream.got.push(body);
       upstream.paths.push(`${request.method} ${request.url}`);
       const n = upstream.got.length;
-      const { text = `answer ${n} of ${protocol}`, call, signature, status } = upstream.next;
+      const { id = n, text = `answer ${n} of ${protocol}`, call, signature, status } = upstream.next;
       const isStream = (request.url ?? '').includes('streamGenerateContent') || /"stream":\s*true/.test(body);
-      const answer = { text, n, call, signature, status };
+      const answer = { text, n: id, call, signature, status };
       if (!isStream) {
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWERS[protocol].whole(answer)));
         return;
