@@ -69,7 +69,8 @@ function* findViolations(db, acknowledged) {
 
 /** Every settled and crashed exchange is in the roll-ups, once. */
 function* findWrongSums(db) {
-  const sums = 'sum(input_tokens) AS input, sum(cost_micros) AS cost';
+  // Without a settled row there is no sum, which roll-ups have as 0.
+  const sums = 'coalesce(sum(input_tokens), 0) AS input, coalesce(sum(cost_micros), 0) AS cost';
   const rows = db.prepare(`SELECT count(*) AS requests, ${sums} FROM exchanges`).get();
   for (const rollup of [1, 2, 3, 4]) {
     const stored = db.prepare(`SELECT sum(requests) AS requests, ${sums} FROM usage_rollups WHERE rollup = ?`).get(rollup);
