@@ -142,7 +142,8 @@ export class FrameResponse extends Writable {
   }
 
   #sendEvent({ event, data }: SseFrame): void {
-    if (!data.startsWith('{')) return;
+    // A stream may have `response.failed` after its error; the client would take it for the next response.
+    if (this.#hasEnded || !data.startsWith('{')) return;
     const type = event ?? /^\{\s*"type"\s*:\s*"([\w.]+)"/.exec(data)?.[1] ?? '';
     if (type === 'error') {
       // The error of a stream has its fields beside its type; over WebSocket, it is that of a whole response.
@@ -215,4 +216,6 @@ function parseObject(text: string): Fields {
 
 /** The status that an error of a stream would have had before the stream. */
 const readStatus = ({ type, code }: Fields): number =>
-  code === 'rate_limit_exceeded' ? 429 : type === 'invalid_request_error' ? 400 : 500;
+  STATUS_OF_CODE[String(code)] ?? (type === 'invalid_request_error' ? 400 : 500);
+
+const STATUS_OF_CODE: Readonly<Record<string, number>> = { rate_limit_exceeded: 429, invalid_api_key: 401 };
