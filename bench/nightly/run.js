@@ -13,6 +13,8 @@ const PROOFS = [
   { name: 'reloads', script: './reloads.js' },
   { name: 'properties', script: './properties.js' },
   { name: 'continuation', script: './continuation.js' },
+  { name: 'background', script: './background.js' },
+  { name: 'first-token', script: './first-token.js' },
   { name: 'captures', script: './captures.js' },
   { name: 'key-timing', script: './key-timing.js' },
   { name: 'response-timing', script: './response-timing.js' },
