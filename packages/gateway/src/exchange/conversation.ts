@@ -68,6 +68,7 @@ export class Conversation {
   readonly #racing = new Map<Attempt, StreamRun>();
   readonly #loop: AttemptLoop;
   #exchange: Exchange | undefined;
+  #stateNotes: readonly Note[] = [];
   #candidate: Candidate | undefined;
   #plan: Plan<Candidate> = NO_PLAN;
   /** What changed in the prompt since the turn before. */
@@ -250,6 +251,7 @@ export class Conversation {
     const options = this.#endpoint.conversion(candidate, profile);
     const isRefused = state !== undefined && 'is' in state;
     if (!isRefused) Object.assign(options, state?.options);
+    this.#stateNotes = (!isRefused && state?.notes) || [];
     options.sealing = this.#services.sealing?.(candidate);
     if (this.#continues) {
       // Another target can continue only what was decoded.
@@ -590,7 +592,8 @@ export class Conversation {
 
   #listNotes(): readonly Note[] {
     const notes = (this.#endpoint.kind === 'chat' && this.#exchange?.notes) || [];
-    return this.#continuation?.notes.length ? [...notes, ...this.#continuation.notes] : notes;
+    const more = [...this.#stateNotes, ...(this.#continuation?.notes ?? [])];
+    return more.length > 0 ? [...notes, ...more] : notes;
   }
 
   #progress(): Progress {

@@ -1,6 +1,6 @@
 /** What keeps the state of responses for clients of OpenAI Responses, as the exchange layer sees it. */
 
-import type { ClientRequest, ExchangeOptions } from '@sluice/core';
+import type { ClientRequest, ExchangeOptions, Note } from '@sluice/core';
 import type { Admission } from '../admission/gate.ts';
 import type { Caller } from '../keys/caller.ts';
 import type { ModelRequest, Result } from './conversation.ts';
@@ -76,6 +76,8 @@ export interface ExchangeState {
 /** A request with the conversation that it refers to, where the candidate does not keep it. */
 export interface PreparedState {
   wire: ClientRequest;
+  /** What the candidate does not get of it. */
+  notes?: readonly Note[];
   /** Options of the conversion that the state requires. */
   options?: Partial<ExchangeOptions>;
 }

@@ -13,6 +13,7 @@ import type { Capsules } from './capsule.ts';
 import { compact, openCompactions } from './compact.ts';
 import { ConversationEndpoints } from './conversations.ts';
 import { createBackgroundUnstored, createNotCancellable, createNotStreamable, createResponseNotFound } from './errors.ts';
+import { IssuedState } from './issued.ts';
 import { isJson, type Json, type NamedItem, paginate, parse } from './items.ts';
 import { type StoredLane, StoredLanes } from './lanes.ts';
 import { checkNamedObjects, checkObject, readObjectId } from './objects.ts';
@@ -24,6 +25,7 @@ import { warmUp } from './warm-up.ts';
 export class StoreKeeper implements ResponseKeeper {
   readonly #store: ResponseStore;
   readonly #capsules: Capsules;
+  readonly #issued = new IssuedState();
   readonly #conversations: ConversationEndpoints;
 
   readonly openLanes: (() => ConnectionLanes) | undefined;
@@ -173,7 +175,7 @@ export class StoreKeeper implements ResponseKeeper {
   }
 
   #createParts({ id }: Caller, { limits }: Services): StateParts {
-    return { store: this.#store, limits, caller: id };
+    return { store: this.#store, issued: this.#issued, limits, caller: id };
   }
 }
 

@@ -1,6 +1,6 @@
 /** The state of one Responses request: what it refers to, what a candidate gets, and what is kept of the response. */
 
-import type { ClientRequest, SseFrame } from '@sluice/core';
+import type { ClientRequest, Note, SseFrame } from '@sluice/core';
 import { CODECS, checkRequestLimits } from '@sluice/core/engine';
 import type { Limits } from '../config/options.ts';
 import type { ExchangeState, PreparedState } from '../exchange/state.ts';
@@ -13,6 +13,7 @@ import {
   createTooLong,
   createTwoConversations,
 } from './errors.ts';
+import { type IssuedState, isEncryptedReasoning } from './issued.ts';
 import { createId, isJson, type Json, listTurns, nameItems, readInput, readItems, readReference } from './items.ts';
 import type { StoredLane } from './lanes.ts';
 import { StreamRecorder } from './recorder.ts';
@@ -21,6 +22,7 @@ import { createTurn, ENTRY_BYTES, type ResponseStore, type StoredConversation, t
 /** What a request state needs of the gateway. */
 export interface StateParts {
   store: ResponseStore;
+  issued: IssuedState;
   limits: Limits;
   caller: string;
   /** The lane of a WebSocket connection that the request came over. */
@@ -83,7 +85,7 @@ export class RequestState implements ExchangeState {
 
   /** Throws for a reference to what does not exist. */
   checkReferences(): void {
-    if (this.#hasReferences) this.#expand('', false);
+    if (this.#hasReferences) this.#expand('', false, []);
   }
 
   prepare(candidate: Candidate): PreparedState {
@@ -92,13 +94,17 @@ export class RequestState implements ExchangeState {
     if (isNative) this.#checkOwner();
     const holder = isNative ? findHolder(candidate) : '';
     const mustExpand = isNative ? this.#isHeldElsewhere(holder) : this.#hasReferences;
-    if (!mustExpand && !this.entry)
+    const isForeign = (item: unknown): boolean => isNative && this.#parts.issued.isForeign(item, holder);
+    if (!mustExpand && !this.entry && !this.#input.some(isForeign))
       return { wire: this.#wire, ...(!isNative && { options: { envelope: this.#convertedEnvelope } }) };
-    const body = mustExpand ? this.#expand(holder, isNative) : { ...this.#body };
+    const notes: Note[] = [];
+    const body = mustExpand ? this.#expand(holder, isNative, notes) : { ...this.#body };
     if (this.entry) delete body['background'];
+    if (Array.isArray(body['input'])) body['input'] = omitForeign(body['input'], isForeign, notes);
     const { method, path, headers } = this.#wire;
     return {
       wire: { method, path, headers, body },
+      notes,
       options: {
         envelope: isNative ? this.envelope : this.#convertedEnvelope,
         passthrough: false,
@@ -122,11 +128,21 @@ export class RequestState implements ExchangeState {
 
   beforeEnd(held: readonly Uint8Array[], source: Candidate | undefined): Promise<void> | undefined {
     for (const bytes of held) this.#recorder.push(bytes);
-    return this.#recorder.response && this.#keep(this.#recorder.response, source);
+    const { response } = this.#recorder;
+    if (!response) return undefined;
+    this.#noteIssued(response, source);
+    return this.#keep(response, source);
   }
 
   beforeReply({ status, body }: Reply, source: Candidate | undefined): Promise<void> | undefined {
-    return status < 400 && isJson(body) && typeof body['id'] === 'string' ? this.#keep(body, source) : undefined;
+    if (status >= 400 || !isJson(body) || typeof body['id'] !== 'string') return undefined;
+    this.#noteIssued(body, source);
+    return this.#keep(body, source);
+  }
+
+  /** Also for a response that is not stored: its client has all of it. */
+  #noteIssued({ output }: Json, source: Candidate | undefined): void {
+    if (source?.provider.protocol === 'openai-responses') this.#parts.issued.note(output, findHolder(source));
   }
 
   /** Nothing of the response is kept, whatever comes. */
@@ -160,9 +176,9 @@ export class RequestState implements ExchangeState {
   }
 
   /** The request with everything that it refers to. */
-  #expand(holder: string, isNative: boolean): Json {
+  #expand(holder: string, isNative: boolean, notes: Note[]): Json {
     const { limits } = this.#parts;
-    const history = new History(this.#parts, this.#fields.isStored, isNative ? holder : undefined);
+    const history = new History(this.#parts, this.#fields.isStored, isNative ? holder : undefined, notes);
     const last = this.#findContext(isNative);
     if (last && last.totalBytes > limits.requestBytes)
       throw createTooLong(`more than ${limits.requestBytes} bytes`, 'limits.request_bytes');
@@ -260,7 +276,7 @@ export interface RequestStateOptions {
 }
 
 /** Bytes of the turns that a request refers to. */
-export function measureReferences(body: Json, { store, caller, lane }: Omit<StateParts, 'limits'>): number {
+export function measureReferences(body: Json, { store, caller, lane }: Omit<StateParts, 'limits' | 'issued'>): number {
   const { previous, conversation, references } = readFields(body, readInput(body['input']));
   const context =
     (previous === undefined ? undefined : store.find('response', previous, caller, lane?.lanes)?.turn) ??
@@ -310,15 +326,36 @@ export const findHolder = ({ provider }: Pick<Candidate, 'provider'>): string =>
 export const keepsResponses = ({ provider, profile }: Pick<Candidate, 'provider' | 'profile'>): boolean =>
   provider.protocol === 'openai-responses' && (profile.official || CODECS['openai-responses'].profileFor(provider.id).official);
 
+const FOREIGN_STATE: Note = {
+  code: 'DROPPED',
+  path: '/input',
+  feature: 'reasoning.encrypted_content',
+  message: 'encrypted reasoning of another account was not sent: only the account that made it can use it',
+};
+
+/** Input without the encrypted reasoning of other accounts. Ids of the other items are theirs as well, and are not needed. */
+function omitForeign(input: readonly unknown[], isForeign: (item: unknown) => boolean, notes: Note[]): readonly unknown[] {
+  const kept = input.filter((item) => !isForeign(item));
+  if (kept.length === input.length) return input;
+  for (let i = kept.length; i < input.length; i++) notes.push(FOREIGN_STATE);
+  return kept.map((item) => {
+    if (!isJson(item) || item['type'] === 'reasoning' || readReference(item) !== undefined) return item;
+    const { id: _, ...rest } = item;
+    return rest;
+  });
+}
+
 /** Reads kept items, each turn once. */
 class History {
   readonly #parts: StateParts;
   readonly #isStored: boolean;
   /** The provider of the same protocol that gets the items; undefined for one of another protocol. */
   readonly #holder: string | undefined;
+  readonly #notes: Note[];
   readonly #read = new Map<Turn, unknown[]>();
 
-  constructor(parts: StateParts, isStored: boolean, holder: string | undefined) {
+  constructor(parts: StateParts, isStored: boolean, holder: string | undefined, notes: Note[]) {
+    this.#notes = notes;
     this.#parts = parts;
     this.#isStored = isStored;
     this.#holder = holder;
@@ -328,9 +365,11 @@ class History {
   read(last: Turn, deleted: ReadonlySet<string> | undefined): unknown[] {
     const items: unknown[] = [];
     for (const turn of listTurns(last))
-      for (const [i, item] of this.#readTurn(turn).entries())
-        if (!deleted?.has(turn.ids[i] ?? '') && !this.#isForeignState(item, turn))
-          items.push(this.#resolveOne(this.#withoutId(item, turn)));
+      for (const [i, item] of this.#readTurn(turn).entries()) {
+        if (deleted?.has(turn.ids[i] ?? '')) continue;
+        if (this.#isForeignState(item, turn)) this.#notes.push(FOREIGN_STATE);
+        else items.push(this.#resolveOne(this.#withoutId(item, turn)));
+      }
     return items;
   }
 
@@ -342,7 +381,7 @@ class History {
   /** Whether an item is the encrypted reasoning of another account, which would reject the whole request. */
   #isForeignState(item: unknown, { maker }: Turn): boolean {
     if (this.#holder === undefined || maker === '' || maker === this.#holder) return false;
-    return isJson(item) && item['type'] === 'reasoning' && typeof item['encrypted_content'] === 'string';
+    return isEncryptedReasoning(item);
   }
 
   #readTurn(turn: Turn): unknown[] {
