@@ -19,6 +19,8 @@ export default {
         'test/prove/vitest.config.ts',
       ],
       project: ['examples/*.js', 'scripts/**', 'test/**'],
+      // They run with the packages of the clients, which are installed outside of the repository.
+      ignore: ['scripts/clients/state/*.mjs'],
       // The first is in test/sdk-next, with a lockfile of its own; the second is of the console, whose elements tsconfig.json reads; the others are
       // programs that scripts/check-packages.js runs.
       ignoreDependencies: ['openai-7', 'preact', 'publint', '@arethetypeswrong/cli'],

@@ -17,7 +17,7 @@ export function renderState({ versions, cells }) {
 }
 
 const TEXT = `Written by \`INST=<folder> node scripts/clients/state.js\`. Three turns with one of these clients, each with a random word. A cell passes when the request of the last turn reaches the upstream with
-the words of all turns and the result of the tool, although the client sends only references to what was said before. The background response is left after three events, and its stream is
+these words and the result of the tool, although the client sends only references to earlier turns. The background response is left after three events, and its stream is
 resumed after every event: each time the events are those of the whole stream. See [docs/responses.md](responses.md).`;
 
 /** The section of a page that is written already; undefined when it has none. */
