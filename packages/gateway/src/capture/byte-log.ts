@@ -34,6 +34,11 @@ export class Allowance {
     this.#limit = limit;
   }
 
+  /** Bytes that are taken. */
+  get used(): number {
+    return this.#taken;
+  }
+
   /** False when there are not enough left. */
   take(bytes: number): boolean {
     if (this.#taken + bytes > this.#limit || !this.#pool.take(bytes)) {

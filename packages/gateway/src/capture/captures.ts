@@ -42,6 +42,9 @@ export class Captures implements ExchangeObservers {
   #folder: CaptureFolder | undefined;
   /** Captures that wait to be written. */
   #waitingBytes = 0;
+  /** Exchanges for the ring with their secrets, oldest first: most are dropped before anybody reads them. */
+  readonly #unread = new Set<Recording>();
+  #unreadBytes = 0;
   #work: Promise<void> = Promise.resolve();
 
   private constructor(settings: CapturesOptions) {
@@ -71,7 +74,10 @@ export class Captures implements ExchangeObservers {
   configure(options: CaptureOptions, hasKeys: boolean): void {
     this.#options = options;
     this.#hasKeys = hasKeys;
-    if (hasKeys || !options.ring) this.#ring.clear();
+    if (hasKeys || !options.ring) {
+      for (const recording of this.#unread) this.#drop(recording);
+      this.#ring.clear();
+    }
     this.#enqueueSweep();
   }
 
@@ -90,17 +96,20 @@ export class Captures implements ExchangeObservers {
 
   /** One capture, by the id of the exchange, or of a request that is still in memory. */
   async get(id: string): Promise<Capture | undefined> {
+    await this.#cleanAll();
     return this.#ring.get(id) ?? this.#folder?.get(id);
   }
 
   /** The ids of all captures, newest first. */
   listIds(): string[] {
-    const ids = new Set([...this.#ring.list().map(({ id }) => id), ...(this.#folder?.listIds() ?? [])]);
+    const unread = [...this.#unread].map(({ request }) => request.id || request.requestId);
+    const ids = new Set([...unread, ...this.#ring.list().map(({ id }) => id), ...(this.#folder?.listIds() ?? [])]);
     return [...ids].toSorted((a, b) => (a < b ? 1 : -1));
   }
 
   /** The newest captures, newest first. */
   async list(limit = 100): Promise<CaptureSummary[]> {
+    await this.#cleanAll();
     const kept = this.#ring.list().slice(0, limit);
     const known = new Set(kept.map(({ id }) => id));
     const stored: CaptureSummary[] = [];
@@ -165,16 +174,55 @@ export class Captures implements ExchangeObservers {
       recording.allowance.release();
       return;
     }
+    if (!isStored) {
+      this.#addUnread(recording);
+      return;
+    }
     this.#enqueue(async () => {
       await nextTurn();
-      try {
-        const capture = cleanRecording(recording, this.#settings.secrets, this.#limits);
-        if (this.#usesRing(recording.request) || (isStored && !this.#folder)) this.#ring.add(capture);
-        if (isStored && this.#folder) this.#store(capture, this.#folder);
-      } finally {
-        recording.allowance.release();
-      }
+      this.#clean(recording, isStored);
     });
+  }
+
+  /** The ring keeps the last ones only, so their secrets are removed when somebody looks. */
+  #addUnread(recording: Recording): void {
+    this.#unread.add(recording);
+    this.#unreadBytes += recording.allowance.used;
+    const [oldest] = this.#unread;
+    if (oldest && this.#unread.size > RING_LIMITS.count) this.#drop(oldest);
+    else if (this.#unreadBytes > MAX_UNREAD_BYTES) this.#enqueue(() => this.#cleanAll());
+  }
+
+  /** False when another caller has taken it. */
+  #takeUnread(recording: Recording): boolean {
+    if (!this.#unread.delete(recording)) return false;
+    this.#unreadBytes -= recording.allowance.used;
+    return true;
+  }
+
+  #drop(recording: Recording): void {
+    if (this.#takeUnread(recording)) recording.allowance.release();
+  }
+
+  async #cleanAll(): Promise<void> {
+    for (const recording of [...this.#unread]) {
+      await nextTurn();
+      try {
+        if (this.#takeUnread(recording)) this.#clean(recording, false);
+      } catch (error) {
+        this.#settings.onFailure(String(error));
+      }
+    }
+  }
+
+  #clean(recording: Recording, isStored: boolean): void {
+    try {
+      const capture = cleanRecording(recording, this.#settings.secrets, this.#limits);
+      if (this.#usesRing(recording.request) || (isStored && !this.#folder)) this.#ring.add(capture);
+      if (isStored && this.#folder) this.#store(capture, this.#folder);
+    } finally {
+      recording.allowance.release();
+    }
   }
 
   #store(capture: Capture, folder: CaptureFolder): void {
@@ -200,6 +248,9 @@ export class Captures implements ExchangeObservers {
 
 /** What all running exchanges may hold together; recordings above it are truncated. */
 const MAX_RUNNING_BYTES = 64_000_000;
+
+/** What exchanges may hold together until they are read. */
+const MAX_UNREAD_BYTES = 16_000_000;
 
 /** What may wait to be written; captures above it are dropped. */
 const MAX_WAITING_BYTES = 32_000_000;
