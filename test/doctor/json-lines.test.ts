@@ -33,6 +33,8 @@ const INPUTS = ['a', 'b', 'c', 'd', 'e', 'denied', 'gone'];
 const REQUEST = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }], seed: 1 });
 
 const ROWS: Row[] = [
+  { command: 'inspect', shape: 0, argv: ['inspect', 'a', '--json'], world: ALL_KINDS },
+  { command: 'inspect', shape: 0, argv: ['inspect', 'c', '--protocol', 'openai-chat', '--json'], world: ALL_KINDS },
   ...['claude', 'codex', 'curl', 'ai-sdk'].map((id) => ({ command: 'env', shape: 0, argv: ['env', id, '--json'] })),
   { command: 'init', shape: 0, argv: ['init', '--json'], world: { env: { OPENAI_API_KEY: 'sk-1' } } },
   ...['good', 'bad', 'gone'].map((file) => ({

@@ -272,6 +272,30 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
       },
     },
   ],
+  inspect: [
+    {
+      when: 'once',
+      keys: {
+        name: 'name of the file or exchange',
+        protocol: 'protocol of the upstream',
+        client_protocol: 'protocol of the client',
+        bytes: "bytes of the upstream's body",
+        has_times: 'whether the times were recorded',
+        end_ms: 'when the stream ended, in milliseconds',
+        comparison:
+          '`{is}` and more: whether the derived bytes are `equal` to those that the client received, `different` or `unknown`',
+        reads: "network reads of the upstream's body: `[{at, ms}]`",
+        frames: 'frames of the upstream with their byte ranges and `text`',
+        events: '`[{frame, event}]`: events of the [canonical model](canonical.md), and the frame that each came from',
+        client_frames: 'frames of the client with their byte ranges, events and `text`',
+        heartbeats: '`[{ms, bytes}]`: heartbeats that the client received',
+        findings: 'rules and notes, each with its frame',
+        message: 'the message in the [canonical model](canonical.md)',
+        complete: 'whether the message is complete',
+        error: ERROR,
+      },
+    },
+  ],
   doctor: [
     { when: 'per input', keys: { file: FILE, ...EXAMINATION } },
     {

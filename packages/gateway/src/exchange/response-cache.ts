@@ -206,7 +206,7 @@ function createHit(
   const now = (): number => seconds;
   const from = CODECS[provider.protocol];
   // A server of the client's protocol writes these fields itself.
-  const envelope = provider.protocol === client.id ? undefined : state?.envelope;
+  const envelope = provider.protocol === client.id ? undefined : state?.convertedEnvelope;
   const options: ResponseOptions = { from, to: client, provider, request, now, isRenamed: false, sealing, envelope };
   const message = `repeats the response of request ${requestId}; not sent upstream`;
   return {

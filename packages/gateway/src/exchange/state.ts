@@ -60,8 +60,8 @@ export interface ExchangeState {
   prepare(candidate: Candidate): PreparedState;
   /** Whether the response to an equal request may be sent again: the request refers to nothing that can change. */
   readonly mayReuse: boolean;
-  /** Fields of the response that repeat the state of the request. */
-  readonly envelope: NonNullable<ExchangeOptions['envelope']>;
+  /** Fields of a converted response: an id of its own, and what repeats the state of the request. */
+  readonly convertedEnvelope: NonNullable<ExchangeOptions['envelope']>;
   /** A part of the stream is sent to the client. `source`: the candidate that sends it. */
   sent(bytes: Uint8Array, source: Candidate | undefined): void;
   /**

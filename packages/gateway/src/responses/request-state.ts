@@ -96,7 +96,7 @@ export class RequestState implements ExchangeState {
     const mustExpand = isNative ? this.#isHeldElsewhere(holder) : this.#hasReferences;
     const isForeign = (item: unknown): boolean => isNative && this.#parts.issued.isForeign(item, holder);
     if (!mustExpand && !this.entry && !this.#input.some(isForeign))
-      return { wire: this.#wire, ...(!isNative && { options: { envelope: this.#convertedEnvelope } }) };
+      return { wire: this.#wire, ...(!isNative && { options: { envelope: this.convertedEnvelope } }) };
     const notes: Note[] = [];
     const body = mustExpand ? this.#expand(holder, isNative, notes) : { ...this.#body };
     if (this.entry) delete body['background'];
@@ -106,7 +106,7 @@ export class RequestState implements ExchangeState {
       wire: { method, path, headers, body },
       notes,
       options: {
-        envelope: isNative ? this.envelope : this.#convertedEnvelope,
+        envelope: isNative ? this.envelope : this.convertedEnvelope,
         passthrough: false,
         ...(isNative && { passRequest: 'never' }),
       },
@@ -212,7 +212,7 @@ export class RequestState implements ExchangeState {
   }
 
   /** Servers of other protocols repeat their ids, some with every response: clients would continue another conversation. */
-  get #convertedEnvelope(): Json {
+  get convertedEnvelope(): Json {
     this.#ownId ??= createId('resp');
     return { id: this.#ownId, ...this.envelope };
   }

@@ -223,11 +223,14 @@ describe('a hit is what the client would have received from the upstream', () =>
     'openai-responses': [{ type: 'function', ...tool, parameters: schema }],
     gemini: [{ functionDeclarations: [{ ...tool, parameters: schema }] }],
   } satisfies Record<ProtocolId, object[]>;
+  /** Every converted response has ids of its own. */
+  const OWN_IDS = /^(resp|rs_sl|msg_sl|fc_sl)_/;
   const TIMES = /^(created|created_at|completed_at|createTime)$/;
   /** Calls of a Chat stream keep their index, which whole responses do not have and clients ignore. */
   const readBody = ({ body }: Reply): unknown =>
     JSON.parse(body.toString(), (name, value) => {
       if (name === 'tool_calls') for (const call of value) delete call.index;
+      if (name === 'id' && OWN_IDS.test(value)) return '';
       return TIMES.test(name) ? 0 : value;
     });
 

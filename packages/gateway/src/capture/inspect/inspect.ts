@@ -141,9 +141,11 @@ function detectProtocol(body: Uint8Array): ProtocolId {
     accumulator.push(body.subarray(0, size));
     const { protocol, error } = accumulator.finish();
     if (protocol !== null) return protocol;
-    reason = error?.message ?? 'this is not a response of a known protocol';
+    reason = error?.message ?? '';
   }
-  throw new InspectError(reason);
+  throw new InspectError(
+    `no protocol can be recognised${reason === '' ? '' : ` (${reason})`}; choose the protocol of the upstream`,
+  );
 }
 
 // ---- captures
