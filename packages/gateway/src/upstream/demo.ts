@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   type CanonicalRequest,
   type CanonicalResponse,
@@ -101,7 +102,7 @@ function buildResponse(request: CanonicalRequest): CanonicalResponse {
   const { content, stop_reason } = buildDemoResponse(request);
   const words = JSON.stringify(content).length >> 2;
   return {
-    id: `demo-${request.messages.length}`,
+    id: `demo-${nameRequest(request)}`,
     model: request.model,
     created: CREATED,
     content,
@@ -110,16 +111,25 @@ function buildResponse(request: CanonicalRequest): CanonicalResponse {
   };
 }
 
+/** The same for equal requests only: clients refer to responses and items by their ids. */
+const nameRequest = ({ messages }: CanonicalRequest): string =>
+  createHash('sha256').update(JSON.stringify(messages)).digest('hex').slice(0, 16);
+
 /** The demo reports no losses and has a fixed clock. */
 const createContext = (client: Codec, request?: CanonicalRequest): CodecContext => ({
   report: () => undefined,
   note: () => undefined,
   now: () => CREATED,
-  newId: (prefix) => `${prefix}demo`,
+  newId: createIds(request),
   profile: client.profileFor(''),
   policy: {},
   ...(request && { request }),
 });
+
+function createIds(request: CanonicalRequest | undefined): (prefix: string) => string {
+  let count = 0;
+  return (prefix) => (request ? `${prefix}demo_${nameRequest(request)}_${count++}` : `${prefix}demo`);
+}
 
 const readText = (body: Call['body'] = ''): string => (typeof body === 'string' ? body : Buffer.from(body).toString());
 
