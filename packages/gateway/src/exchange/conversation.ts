@@ -12,9 +12,7 @@ import {
   type RequestTarget,
 } from '@sluice/core';
 import { CODECS, decodeRequest, estimateTokens } from '@sluice/core/engine';
-import type { Admission } from '../admission/gate.ts';
 import type { Rule } from '../config/resolve.ts';
-import type { Caller } from '../keys/caller.ts';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
 import type { Cost } from '../prices/cost.ts';
 import { nameConversation } from '../routing/affinity.ts';
@@ -22,17 +20,17 @@ import { findAffinity, type Plan } from '../routing/router.ts';
 import type { ResponseKind } from '../routing/target-stats.ts';
 import type { Call } from '../upstream/dialer.ts';
 import { isPrefillRefusal, mayBeBilled } from '../upstream/retry.ts';
-import type { ClientConnection } from './client-connection.ts';
 import { ClientStream, encodeHeartbeat } from './client-stream.ts';
 import { Continuation, findObstacle, type JoinMode } from './continuation.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
-import type { AttemptObserver, ExchangeObserver } from './observer.ts';
+import type { ModelRequest, Result, Reuse } from './model-request.ts';
+import type { AttemptObserver } from './observer.ts';
 import { redactBytes } from './read-reply.ts';
-import type { AttemptRecord, ExchangeEnd, ExchangeRecord } from './record.ts';
+import type { AttemptRecord, ExchangeEnd } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
 import type { CacheHit, Caching } from './response-cache.ts';
 import { AttemptLoop } from './rounds.ts';
-import type { ExchangeState, Lane, PreparedState } from './state.ts';
+import type { PreparedState } from './state.ts';
 import { attemptStream, type StreamRun } from './stream.ts';
 import {
   type Attempt,
@@ -40,7 +38,6 @@ import {
   buildLabels,
   type Candidate,
   createUnavailableError,
-  type Directory,
   type Ending,
   findEnding,
   formatProvider,
@@ -615,57 +612,6 @@ export class Conversation {
       cache: this.#caching?.status,
     };
   }
-}
-
-/** A parsed request for a model. */
-export interface ModelRequest {
-  /** Chat, or an endpoint beside it: token counts, embeddings, rankings. */
-  kind: Endpoint['kind'];
-  id: string;
-  client: Codec;
-  wire: ClientRequest;
-  /** The model and the stream flag of the request. */
-  target: RequestTarget;
-  connection: ClientConnection;
-  /** The record of the exchange in the ledger. */
-  record: ExchangeRecord;
-  /** What the request holds at the gate; undefined without limits. */
-  admission: Admission | undefined;
-  observer: ExchangeObserver | undefined;
-  directory: Directory;
-  /** Who sends the request. */
-  caller: Caller | undefined;
-  /** The conversation that the request belongs to, if its client names it. */
-  session: string | undefined;
-  /** The rule that chose the model, if one did. */
-  rule: Rule | undefined;
-  /** When the whole request had arrived, by `services.now`. */
-  receivedAt: number;
-  /** The lane of a WebSocket connection that the request came over; undefined for HTTP. */
-  lane?: Lane | undefined;
-  /** What the request refers to, and what is kept of its response. */
-  state?: ExchangeState | undefined;
-}
-
-/**
- * Why a request needed no upstream: it shares the response of a running request, or repeats that of a finished one with
- * the same `Idempotency-Key`, or of an equal one.
- */
-type Reuse = 'joined' | 'replayed' | 'cached';
-
-/** What became of a request, for the log and the metrics. */
-export interface Result extends Progress {
-  status: number;
-  ending: Ending;
-  error?: CanonicalError | undefined;
-  /** The exchange continues without its client, and settles its record itself. */
-  isDetached?: boolean;
-  /** Whose response it is, when nothing was sent upstream for this request: that of an earlier one. */
-  reused?: Reuse | undefined;
-  /** What changed in the prompt since the turn before: `tools[3].description changed`. */
-  cacheBreak?: string | undefined;
-  /** The metric series of the last candidate, if there was one. */
-  series?: LabelledSeries | undefined;
 }
 
 const NO_PLAN: Plan<Candidate> = { candidates: [] };

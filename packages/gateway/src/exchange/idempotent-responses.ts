@@ -3,7 +3,7 @@
 import type { IdempotencyOptions } from '../config/options.ts';
 import type { Clock, Timer } from '../http/clock.ts';
 import type { ExchangeOpening } from '../store/index.ts';
-import type { Result } from './conversation.ts';
+import type { Result } from './model-request.ts';
 import { ResponseLog } from './response-log.ts';
 
 /** How a request ended, for those that share its response. */

@@ -14,7 +14,7 @@ import type { CacheOptions } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import { matches, splitPattern } from '../providers/wildcard.ts';
 import type { NoteRow } from '../store/index.ts';
-import type { ModelRequest } from './conversation.ts';
+import type { ModelRequest } from './model-request.ts';
 import { digestRequest } from './request-digest.ts';
 import type { Candidate, Directory } from './types.ts';
 

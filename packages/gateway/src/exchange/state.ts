@@ -3,7 +3,7 @@
 import type { ClientRequest, ExchangeOptions, Note } from '@sluice/core';
 import type { Admission } from '../admission/gate.ts';
 import type { Caller } from '../keys/caller.ts';
-import type { ModelRequest, Result } from './conversation.ts';
+import type { ModelRequest, Result } from './model-request.ts';
 import type { ForwardedRequest } from './pass-bytes.ts';
 import type { Candidate, Directory, Reply, Services } from './types.ts';
 

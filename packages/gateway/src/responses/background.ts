@@ -2,7 +2,8 @@
 
 import { type CanonicalError, encodeSse, type SseFrame } from '@sluice/core';
 import { ClientStream, encodeHeartbeat } from '../exchange/client-stream.ts';
-import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
+import { Conversation } from '../exchange/conversation.ts';
+import type { ModelRequest, Result } from '../exchange/model-request.ts';
 import type { ExchangeRecord } from '../exchange/record.ts';
 import { buildExchangeHeaders, STREAM_HEADERS } from '../exchange/reply.ts';
 import { findEnding, type Services } from '../exchange/types.ts';

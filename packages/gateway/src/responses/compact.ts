@@ -1,7 +1,8 @@
 /** `/v1/responses/compact` for upstreams that cannot compact: the model writes a summary, which travels sealed. */
 
 import type { ClientRequest } from '@sluice/core';
-import { Conversation, type Result } from '../exchange/conversation.ts';
+import { Conversation } from '../exchange/conversation.ts';
+import type { Result } from '../exchange/model-request.ts';
 import type { StateRequest } from '../exchange/state.ts';
 import type { Reply, Services } from '../exchange/types.ts';
 import type { Capsules } from './capsule.ts';

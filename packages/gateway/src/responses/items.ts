@@ -62,7 +62,7 @@ const parseList = (text: string): unknown[] => {
   return Array.isArray(value) ? value : [];
 };
 
-/** Parses JSON that was written by the gateway. Undefined for anything else, such as a damaged file. */
+/** Parses JSON. Undefined for anything else, such as a damaged file. */
 export function parse(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,8 +1,9 @@
 /** Serves the state of responses: chat requests that refer to it, and the endpoints that read and change it. */
 
 import { CodecError, type Sealing } from '@sluice/core';
-import { Conversation, type ModelRequest, type Result } from '../exchange/conversation.ts';
+import { Conversation } from '../exchange/conversation.ts';
 import { findObject } from '../exchange/known-endpoints.ts';
+import type { ModelRequest, Result } from '../exchange/model-request.ts';
 import { sendReply } from '../exchange/reply.ts';
 import { parseRequest } from '../exchange/request-body.ts';
 import type { ConnectionLanes, Lane, ResponseKeeper, Served, StateRequest } from '../exchange/state.ts';

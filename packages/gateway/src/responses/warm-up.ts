@@ -2,7 +2,7 @@
 
 import { encodeSse } from '@sluice/core';
 import { ClientStream } from '../exchange/client-stream.ts';
-import type { ModelRequest, Result } from '../exchange/conversation.ts';
+import type { ModelRequest, Result } from '../exchange/model-request.ts';
 import { buildExchangeHeaders, STREAM_HEADERS } from '../exchange/reply.ts';
 import type { Services } from '../exchange/types.ts';
 import { buildUnstarted } from './background.ts';

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable, Writable } from 'node:stream';
 import { createSseDecoder, type SseDecoder, type SseFrame, type WireReply } from '@sluice/core';
 import type { Clock, Timer } from '../http/clock.ts';
+import { isJson, type Json, parse } from '../responses/items.ts';
 
 /** A message as the body of a request. It has what the server and exchange layers use of a request. */
 export class FrameRequest extends Readable {
@@ -148,7 +149,7 @@ export class FrameResponse extends Writable {
     if (type === 'error') {
       // The error of a stream has its fields beside its type; over WebSocket, it is that of a whole response.
       const { type: _, sequence_number: __, ...fields } = parseObject(data);
-      const error = isObject(fields['error']) ? fields['error'] : fields;
+      const error = isJson(fields['error']) ? fields['error'] : fields;
       this.#sendError(readStatus(error), { error: { ...NO_ERROR, ...error } });
       return;
     }
@@ -171,7 +172,7 @@ export class FrameResponse extends Writable {
 
 /** The message for an error. */
 export function encodeErrorFrame({ status, headers, body }: WireReply, streamId: string): string {
-  const { error } = isObject(body) ? body : {};
+  const { error } = isJson(body) ? body : {};
   const shown = Object.entries(headers).filter(([name]) => ERROR_HEADERS.test(name));
   return nameLane(
     JSON.stringify({
@@ -201,21 +202,13 @@ function nameLane(data: string, streamId: string): string {
   return `{"stream_id":${JSON.stringify(streamId)}${rest.startsWith('}') ? '' : ','}${rest}`;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function parseObject(text: string): Fields {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+function parseObject(text: string): Json {
+  const value = parse(text);
+  return isJson(value) ? value : {};
 }
 
 /** The status that an error of a stream would have had before the stream. */
-const readStatus = ({ type, code }: Fields): number =>
+const readStatus = ({ type, code }: Json): number =>
   STATUS_OF_CODE[String(code)] ?? (type === 'invalid_request_error' ? 400 : 500);
 
 const STATUS_OF_CODE: Readonly<Record<string, number>> = { rate_limit_exceeded: 429, invalid_api_key: 401 };
