@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact';
 import { formatCost, formatCount, formatDuration, formatTime } from '../lib/format.ts';
 import { ProtocolBadge, Status } from '../ui/parts.tsx';
 
-/** Fields of a row: those of the columns, and those that filters look at. */
+/** Fields of a row: those of the columns, and those that filters need. */
 export const ROW_FIELDS = [
   ...(['id', 'request_id', 'created_at', 'outcome', 'state', 'http_status', 'ending', 'error_code'] as const),
   ...(['client_protocol', 'upstream_protocol', 'client_name', 'endpoint', 'is_stream', 'attempts'] as const),

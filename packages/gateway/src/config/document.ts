@@ -277,7 +277,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Nobody reads more of them before the first ones are repaired. */
+/** Further problems are rarely useful before the first ones are repaired. */
 const MAX_DESCRIBED = 200;
 
 const comparePlaces = ({ place: a }: Problem, { place: b }: Problem): number =>
