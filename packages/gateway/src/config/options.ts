@@ -35,6 +35,8 @@ export interface Options {
   readonly time_zone: string;
   /** The data folder, or `memory`; by default a folder of the user. */
   readonly data?: string | undefined;
+  /** The address of a PostgreSQL database, which holds keys and usage instead of the data folder. */
+  readonly store?: Secret | undefined;
   /** Whether responses wait until their usage is on disk. */
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
@@ -439,11 +441,19 @@ export const LIMITS = {
     preset: '15s',
     about: 'How long the response status is held back while the upstream has sent nothing.',
   },
+  drainDelayMs: {
+    name: 'drain_delay',
+    kind: 'duration',
+    preset: 'off',
+    about:
+      'How long the gateway still accepts requests after SIGTERM, while `/health/ready` responds 503: as long as a load balancer needs to notice.',
+  },
   drainMs: { name: 'drain', kind: 'duration', preset: '115s', about: 'How long running streams may continue after SIGTERM.' },
 } as const satisfies Readonly<Record<string, LimitRow>>;
 
 /** One limit, with its default as it would be written in the file. */
 export type LimitRow = { readonly name: string; readonly about: string } & (
+  /** A preset of `off` may be written in the file, too. */
   | { readonly kind: 'duration'; readonly preset: string; readonly most?: string }
   | { readonly kind: 'bytes'; readonly preset: string }
   /** The minimum is 1, unless 0 makes sense. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { findProxyRangeFault } from '../http/client-address.ts';
 import { BUDGET_PATTERN, parseBudget } from '../keys/amounts.ts';
 import { isDate, KEY_SETTINGS, KeySettingError, type KeySettings, NO_TERMS, readKeyName, readTerms } from '../keys/settings.ts';
+import { readAddress } from '../store/postgres/address.ts';
 import {
   CACHE_SCOPES,
   type CacheOptions,
@@ -532,6 +533,21 @@ const cache: z.ZodType<CacheOptions, unknown> = z
   .transform(({ models: names, ttl, max_bytes, scope }) => ({ models: names, ttlMs: ttl, maxBytes: max_bytes, scope }))
   .describe('Sends the response to an equal chat request again, from memory. Off without this section.');
 
+const store = z
+  .string()
+  .trim()
+  .superRefine((text, context) => {
+    try {
+      readAddress(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
+    }
+  })
+  .transform((text) => new Secret(text))
+  .describe(
+    `PostgreSQL database of keys and usage, shared by all nodes: postgres://user:password@host/database. Use a reference such as \${SLUICE_STORE}, because it has a password.`,
+  );
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -556,6 +572,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
     .min(1)
     .describe('Folder for usage data, or memory. Default: a folder of the user, such as ~/.local/share/sluice.')
     .exactOptional(),
+  store: store.exactOptional(),
   durability: z
     .enum(DURABILITIES)
     .prefault('strict')

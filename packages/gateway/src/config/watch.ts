@@ -286,6 +286,7 @@ const FIXED_SECTIONS = [
   'limits',
   'log',
   'data',
+  'store',
   'durability',
   'retentionDays',
   'idempotency',

@@ -1,10 +1,11 @@
 /** Opens the store of a gateway by its configuration, and keeps the records of exchanges in it. */
 
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReadSpending } from '../admission/memory.ts';
 import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
-import type { GatewayState } from '../config/resolve.ts';
+import type { GatewayState, StoreAddress } from '../config/resolve.ts';
 import type { SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
 import type { Services } from '../exchange/types.ts';
@@ -21,7 +22,7 @@ export interface DataOptions {
   env: Readonly<Record<string, string | undefined>>;
 }
 
-type DataState = Pick<GatewayState, 'data' | 'retentionDays'>;
+type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store'>;
 
 /**
  * Opens the store. A folder that the operator has chosen must work; the default one is replaced by memory, with a
@@ -29,6 +30,7 @@ type DataState = Pick<GatewayState, 'data' | 'retentionDays'>;
  */
 export async function openRecords({ data, env }: DataOptions, state: DataState, log: Logger): Promise<Store> {
   const configured = env['SLUICE_DATA'] || state.data;
+  if (state.store) return openDatabase(state.store, data === undefined || data === DEFAULT ? configured : data, state);
   const chosen = data === undefined ? (configured ?? MEMORY) : data === DEFAULT ? configured : data;
   const open = (folder: string | null): Promise<Store> => openStore({ folder, retentionDays: state.retentionDays });
   const folder = chosen ?? findDefaultFolder(env);
@@ -46,6 +48,22 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
   }
 }
 
+/** Opens a database. A folder that the operator has chosen holds what is of this node alone: captures, and the pepper by default. */
+async function openDatabase(
+  { url, place }: StoreAddress,
+  data: string | undefined,
+  { retentionDays }: DataState,
+): Promise<Store> {
+  const folder = data === undefined || data === MEMORY ? null : data;
+  try {
+    if (folder !== null) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return await openStore({ folder, url: url.reveal(), retentionDays });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([{ message: `store: the database ${place} cannot be used: ${reason}`, path: ['store'] }]);
+  }
+}
+
 /** The folder of the user; memory for a user without a home, such as that of a container. */
 function findDefaultFolder(env: DataOptions['env']): string {
   const home = env['HOME'] || env['USERPROFILE'] || '';
@@ -59,6 +77,8 @@ export async function openKeys(
   { log, isTaken }: { log: Logger; isTaken: (name: string) => boolean },
 ): Promise<KeyBook> {
   const onFailure = (reason: string): void => log.warn({ reason }, 'when client keys were used could not be recorded');
+  if (store.shared && store.folder === null && pepperFile === undefined)
+    throw new ConfigError([{ message: PEPPER_REQUIRED, path: ['auth', 'pepper_file'] }]);
   try {
     return await KeyBook.open({
       store,
@@ -73,6 +93,9 @@ export async function openKeys(
     throw new ConfigError([{ message: `auth.pepper_file: ${error.message}`, path: ['auth', 'pepper_file'] }]);
   }
 }
+
+const PEPPER_REQUIRED =
+  'auth.pepper_file: with a PostgreSQL store every node needs the same pepper; set auth.pepper_file to a file that all nodes have';
 
 /** The file of the pepper; null for a store in memory, whose keys end with it. */
 const choosePepperFile = (folder: string | null, configured: string | undefined): string | null =>

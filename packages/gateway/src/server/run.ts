@@ -140,11 +140,11 @@ export async function run({
   const gateway = new Gateway({ ...services, observers: captures }, admin, tls);
   const certificate = first.listen.tls && (await watchCertificate(first.listen.tls, gateway, log, watch.pollMs));
   const metricsListener = first.metricsListen && new MetricsListener(services);
-  const close = async (deadlineMs: number): Promise<void> => {
+  const close = async (deadlineMs: number, delayMs = 0): Promise<void> => {
     live?.config.close();
     certificate?.close();
     feed.close();
-    await gateway.close(deadlineMs);
+    await gateway.close(deadlineMs, delayMs);
     await captures?.close();
     await metricsListener?.close();
     services.metrics.close();
@@ -175,7 +175,7 @@ export async function run({
       captures,
       issueConsoleToken: () => access.issueToken(),
       reload,
-      close: (deadlineMs = first.limits.drainMs) => close(deadlineMs),
+      close: (deadlineMs = first.limits.drainMs) => close(deadlineMs, deadlineMs === 0 ? 0 : first.limits.drainDelayMs),
     };
   } catch (error) {
     // Close everything that would keep the process alive.

@@ -75,10 +75,15 @@ export class Gateway {
     this.#tls?.use(pair);
   }
 
-  /** Stops accepting requests and waits for running ones. After the deadline their clients receive an error. */
-  async close(deadlineMs: number): Promise<void> {
+  /**
+   * Reports that it is not ready any more, and still accepts requests for a while: a load balancer needs time to notice. Then stops
+   * accepting requests and waits for running ones. After the deadline their clients receive an error.
+   */
+  async close(deadlineMs: number, delayMs = 0): Promise<void> {
     const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
+    // Keeps the process alive, unlike `sleep`.
+    if (delayMs > 0) await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs));
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = stopListening(this.#server);
     this.#tls?.closeHandshakes();
