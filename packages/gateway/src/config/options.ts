@@ -452,8 +452,10 @@ export const LIMITS = {
 } as const satisfies Readonly<Record<string, LimitRow>>;
 
 /** One limit, with its default as it would be written in the file. */
-export type LimitRow = { readonly name: string; readonly about: string } & (
-  /** A preset of `off` may be written in the file, too. */
+export type LimitRow = {
+  readonly name: string;
+  readonly about: string;
+} /** A preset of `off` may be written in the file, too. */ & (
   | { readonly kind: 'duration'; readonly preset: string; readonly most?: string }
   | { readonly kind: 'bytes'; readonly preset: string }
   /** The minimum is 1, unless 0 makes sense. */

@@ -82,7 +82,7 @@ export async function openKeys(
   try {
     return await KeyBook.open({
       store,
-      pepperFile: choosePepperFile(store.folder, pepperFile),
+      pepperFile: choosePepperFile(store, pepperFile),
       requiresPepper: true,
       isTaken,
       onFailure,
@@ -98,8 +98,8 @@ const PEPPER_REQUIRED =
   'auth.pepper_file: with a PostgreSQL store every node needs the same pepper; set auth.pepper_file to a file that all nodes have';
 
 /** The file of the pepper; null for a store in memory, whose keys end with it. */
-const choosePepperFile = (folder: string | null, configured: string | undefined): string | null =>
-  folder === null ? null : (configured ?? listFiles(folder).pepper);
+const choosePepperFile = ({ folder, shared }: Store, configured: string | undefined): string | null =>
+  folder === null ? ((shared && configured) ?? null) : (configured ?? listFiles(folder).pepper);
 
 /** Opens the captures of a gateway: in memory, and beside the store for exchanges that the configuration names. */
 export async function openCaptures(state: GatewayState, { store, secrets, services }: CaptureParts): Promise<Captures> {

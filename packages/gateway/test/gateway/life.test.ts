@@ -172,7 +172,7 @@ describe('a process', () => {
     const exit = once(child, 'exit');
     child.kill('SIGTERM');
     while ((await ready()) === 200) await new Promise((resolve) => setTimeout(resolve, 5));
-    const reply = await fetch(`${url}/v1/models`);
+    const reply = await fetch(`${url}/health/live`);
     expect([await ready(), reply.status, reply.headers.get('connection')]).toEqual([503, 200, 'close']);
     expect(await exit).toEqual([0, null]);
     await expect(fetch(url)).rejects.toThrow();

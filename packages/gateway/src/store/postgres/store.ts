@@ -62,11 +62,13 @@ export async function migratePostgres(db: Kysely<Tables>, migrations: readonly M
 
 /** Queries on connections of their own. */
 class PostgresReader implements StoreReader {
+  readonly #pool: Pool;
   readonly #db: Kysely<Tables>;
   readonly #keys: PostgresKeys;
   readonly #patience: Patience;
 
   constructor(pool: Pool, patience: Patience) {
+    this.#pool = pool;
     this.#db = createKysely(pool);
     this.#keys = new PostgresKeys(pool, patience);
     this.#patience = patience;
@@ -120,8 +122,10 @@ class PostgresReader implements StoreReader {
     }
   }
 
-  close(): Promise<unknown> {
-    return this.#db.destroy();
+  /** Kysely ends the pool only if it was used. */
+  async close(): Promise<void> {
+    await this.#db.destroy();
+    if (!this.#pool.ended) await this.#pool.end();
   }
 }
 
