@@ -383,6 +383,27 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     examples: [{ line: 'sluice restore usage-2026-11-17.db', what: 'After the gateway was stopped' }],
     load: () => import('./commands/restore.ts'),
   }),
+  migrate: defineCommand({
+    summary: 'Copy the data folder to a PostgreSQL database',
+    usage: ['migrate --to URL [--data DIR]'],
+    about:
+      'Copies keys with their limits and budgets, the audit log, and the ledger with its roll-ups, and checks that both places have the same number of rows and the same sums. The gateway of the folder must be stopped; gateways of the database may run. Running it again continues, and copies nothing twice. The folder stays as it is. The exit code is 1 when a gateway uses the folder, the database cannot be used, or rows differ.',
+    options: {
+      to: {
+        type: 'string',
+        value: 'URL',
+        summary:
+          'address of the database, or a reference to it such as env:SLUICE_STORE, which keeps the password out of the list of processes',
+      },
+      data: DATA_OPTION,
+    },
+    words: 'nothing',
+    examples: [
+      { line: 'sluice migrate --to env:SLUICE_STORE', what: 'After the gateway was stopped' },
+      { line: 'sluice migrate --to postgres://sluice@db.internal/sluice --data /var/lib/sluice', what: 'Of another folder' },
+    ],
+    load: () => import('./commands/migrate.ts'),
+  }),
   assemble: defineCommand({
     summary: 'Assemble a recorded stream into the complete message and list protocol violations',
     usage: ['assemble [--protocol P] [--json] [--split-think] FILE…'],
