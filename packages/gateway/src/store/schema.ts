@@ -49,7 +49,7 @@ export interface Dialect {
 }
 
 /** SQLite compares texts byte by byte, and its file belongs to one gateway. */
-export const SQLITE: Dialect = {
+const SQLITE: Dialect = {
   text: sql.raw('text'),
   partitionBy: () => sql.raw(''),
   isShared: false,

@@ -165,7 +165,7 @@ describe('a process', () => {
     expect(await exit).toEqual([0, null]);
   });
 
-  test('accepts requests after SIGTERM for as long as drain_delay says, and reports that it is not ready', async () => {
+  test('accepts requests after SIGTERM during drain_delay, and reports that it is not ready', async () => {
     const { child, url } = await serve({ drain_delay: '1s' });
     const ready = async (): Promise<number> => (await fetch(`${url}/health/ready`)).status;
     expect(await ready()).toBe(200);

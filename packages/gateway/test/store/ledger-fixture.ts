@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach } from 'vitest';
-import { findPostgres, PostgresServer } from '../../../../test/real-parts/postgres.js';
 import type { Boot, Operation, RejectedOperation } from '../../src/store/operations.ts';
 import { createPool, createKysely as createPostgresKysely, PATIENCE } from '../../src/store/postgres/connection.ts';
 import { PostgresLedger } from '../../src/store/postgres/ledger.ts';
@@ -25,6 +24,7 @@ import { migrate } from '../../src/store/schema.ts';
 import { type Database, openWriter, UNGUARDED } from '../../src/store/sqlite/database.ts';
 import { createKysely } from '../../src/store/sqlite/kysely.ts';
 import { type Recovery, SqliteLedger } from '../../src/store/sqlite/ledger.ts';
+import { findPostgres, PostgresServer } from '../real-parts/postgres.js';
 
 const cleanups: (() => unknown)[] = [];
 

@@ -181,7 +181,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database',
     expect(elapsed).toBeLessThan(1000);
   });
 
-  test('with different peppers the second does not start, and says what to do', async () => {
+  test('with different peppers the second does not start, and the error names the remedy', async () => {
     const store = await createAddress();
     await serve({ store, auth: { pepper_file: join(createFolder(), 'pepper') } });
     const other = join(createFolder(), 'pepper');

@@ -30,7 +30,7 @@ describe('the address', () => {
     ['?sslmode=require', { rejectUnauthorized: false }],
     ['?sslmode=verify-full', { rejectUnauthorized: true }],
     ['?sslmode=verify-ca', { rejectUnauthorized: true, checkServerIdentity: expect.any(Function) }],
-  ])('is encrypted as sslmode says: %s', (query, ssl) => {
+  ])('is encrypted by its sslmode: %s', (query, ssl) => {
     expect(readAddress(`postgres://h/d${query}`).ssl).toEqual(ssl);
   });
 
@@ -222,7 +222,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     await expectSums(url);
   });
 
-  test('that does not answer is given up in time, and the queue is bounded', async () => {
+  test('that does not respond is given up in time, and the queue is bounded', async () => {
     const url = await createAddress();
     const store = await start(url, { patience: { statementMs: 300, lockMs: 300 }, maxQueuedRows: 5, closeMs: 100 });
     const pool = createPool(url, 1);

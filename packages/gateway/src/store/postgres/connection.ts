@@ -51,8 +51,8 @@ export function createPool(address: string, size: number, patience: Patience = P
 export const createKysely = (pool: Pool): Kysely<Tables> => new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
 
 /** The limits of one transaction. Not of the session: a pooler would give them to the next one. */
-export const beginWith = ({ statementMs, lockMs }: Patience, mode = ''): string =>
-  `BEGIN ${mode}; SET LOCAL statement_timeout = ${statementMs}; SET LOCAL lock_timeout = ${lockMs}`;
+const beginWith = ({ statementMs, lockMs }: Patience): string =>
+  `BEGIN; SET LOCAL statement_timeout = ${statementMs}; SET LOCAL lock_timeout = ${lockMs}`;
 
 /** Runs one transaction. A connection whose state is unknown is not used again. */
 export async function transact<Result>(
