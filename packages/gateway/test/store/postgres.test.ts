@@ -209,12 +209,19 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
         return ids;
       }),
     );
+    // Connections that are reading end, too.
+    const reading = Promise.all(
+      Array.from({ length: 3 }, async () => {
+        while (!isDone) await store.usage({ by: 'key' }).catch(() => undefined);
+      }),
+    );
     for (let round = 0; round < 3; round++) {
       await new Promise((resolve) => setTimeout(resolve, 150));
       await server.halt('SIGQUIT');
       await server.resume();
     }
     isDone = true;
+    await reading;
     const ids = (await work).flat();
     expect(store.status().failed_batches).toBeGreaterThan(0);
     const rows = await query(url, "SELECT id FROM exchanges WHERE state = 'settled'");

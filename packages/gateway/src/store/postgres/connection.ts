@@ -42,8 +42,9 @@ export function createPool(address: string, size: number, patience: Patience = P
     keepAlive: true,
     types: TYPES,
   });
-  // Of connections that nobody uses, such as when the server stops. The next query reports it.
+  // Connections end when the server stops. Whoever uses one is told by its query; without listeners, the process would end.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
@@ -60,7 +61,7 @@ export async function transact<Result>(
   patience: Patience,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = await connect(pool);
+  const client = await pool.connect();
   let isLost = true;
   try {
     await client.query(beginWith(patience));
@@ -74,13 +75,6 @@ export async function transact<Result>(
   } finally {
     client.release(isLost);
   }
-}
-
-async function connect(pool: Pool): Promise<PoolClient> {
-  const client = await pool.connect();
-  // Without a listener, a connection that ends between two statements would end the process.
-  if (client.listenerCount('error') < 2) client.on('error', () => undefined);
-  return client;
 }
 
 /** Whether the connection can be used again: the server has answered, and nothing is left of the transaction. */
