@@ -18,6 +18,7 @@ const PROOFS = [
   { name: 'unauthenticated', script: './unauthenticated.js' },
   { name: 'kills', script: './kills.js' },
   { name: 'gateway-kills', script: './gateway-kills.js' },
+  { name: 'node-kills', script: './node-kills.js' },
   { name: 'limit-leaks', script: './limit-leaks.js' },
   { name: 'soak', script: './soak.js' },
 ];

@@ -10,8 +10,10 @@ const VERSIONS = '/usr/lib/postgresql';
 
 const MIN_VERSION = 15;
 
-/** The folder of the newest binaries; undefined when there are none. */
+/** The folder of the newest binaries, or of those that `SLUICE_POSTGRES` names; undefined when there are none. */
 export function findPostgres() {
+  const named = process.env['SLUICE_POSTGRES'];
+  if (named !== undefined) return existsSync(join(named, 'initdb')) ? named : undefined;
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : [];
   const [newest] = versions.filter((version) => version >= MIN_VERSION).sort((a, b) => b - a);
   const folder = newest === undefined ? undefined : join(VERSIONS, String(newest), 'bin');

@@ -142,6 +142,32 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     expect(await store.usage({ by: 'key' })).toMatchObject([{ requests: 2 }]);
   });
 
+  test('gets the partition of a day while rows of this day are written, and none is rejected', async () => {
+    const url = await createAddress();
+    const now = Date.now() - 20 * DAY;
+    const store = await start(url, { wallClock: () => now, batchMs: 1, batchRows: 5 });
+    let isDone = false;
+    const work = Promise.all(
+      Array.from({ length: 10 }, async () => {
+        let count = 0;
+        for (; !isDone; count++) await settleOne(store);
+        return count;
+      }),
+    );
+    const pool = createPool(url, 1);
+    closers.push(() => pool.end());
+    await until(async () => (await query(url, 'SELECT count(*) AS n FROM exchanges'))[0]?.['n'] !== 0);
+    await new Partitions(pool, PATIENCE).create([Math.floor(now / DAY)]);
+    await settleOne(store);
+    isDone = true;
+    const total = (await work).reduce((sum, count) => sum + count, 1);
+    expect(store.status()).toMatchObject({ rejected_rows: 0, queued_rows: 0 });
+    const day = new Date(now).toISOString().slice(0, 10).replaceAll('-', '');
+    expect(await query(url, `SELECT count(*) AS n FROM exchanges_${day} WHERE state = 'settled'`)).toEqual([{ n: total }]);
+    expect(await query(url, 'SELECT count(*) AS n FROM attempts_default')).toEqual([{ n: 0 }]);
+    await expectSums(url);
+  });
+
   test('has rows of a dead node closed by another, once, and its roll-ups folded', async () => {
     const url = await createAddress();
     const [first, second] = [await start(url, { node: 'a' }), await start(url, { node: 'b' })];

@@ -115,7 +115,8 @@ async function attach(client: PoolClient, table: Table, day: number): Promise<vo
   const name = nameOf(table, day);
   const [from, to] = [day, day + 1].map((one) => `'${floorId(one * GRAIN_MS.day)}'`);
   await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
-  // Rows that came before their partition. A partition cannot be attached while the default one has rows of it.
+  // Rows that came before their partition. A partition cannot be attached while the default one has rows of it, so none may be added.
+  await client.query(`LOCK TABLE ${table}_default IN ACCESS EXCLUSIVE MODE`);
   await client.query(`WITH moved AS (
       DELETE FROM ${table}_default WHERE ${TABLES[table]} >= ${from} AND ${TABLES[table]} < ${to} RETURNING *)
     INSERT INTO ${name} SELECT * FROM moved`);
