@@ -53,33 +53,48 @@ export class Partitions {
     return this.create(days);
   }
 
-  /** Makes the partitions of these days, if there are none. */
-  create(days: readonly number[]): Promise<void> {
+  /**
+   * Makes the partitions of these days, if there are none. Each in its own transaction: writers lock both tables, and would wait for a
+   * transaction that waits for them.
+   */
+  async create(days: readonly number[]): Promise<void> {
+    const known = await this.#list();
+    for (const day of days)
+      for (const table of TABLE_NAMES) if (!known.includes(nameOf(table, day))) await this.#createOne(table, day);
+  }
+
+  #createOne(table: Table, day: number): Promise<void> {
     return transact(this.#pool, this.#patience, async (client) => {
-      if (!(await tryLock(client, 'partitions'))) return;
-      const known = await listPartitions(client);
-      for (const table of TABLE_NAMES)
-        for (const day of days) if (!known.has(nameOf(table, day))) await attach(client, table, day);
+      const isMine = await tryLock(client, 'partitions');
+      if (isMine && !(await exists(client, nameOf(table, day)))) await attach(client, table, day);
     });
   }
 
   /** Deletes the days that are entirely before this time, and older rows of the default partition. Returns how many exchanges. */
   async prune(before: number): Promise<number> {
-    return (await this.#dropDays(before)) + (await this.#deleteOthers(before));
+    const end = formatDay(Math.floor(before / GRAIN_MS.day));
+    let count = 0;
+    for (const name of await this.#list()) if ((/_(\d{8})$/.exec(name)?.[1] ?? end) < end) count += await this.#drop(name);
+    return count + (await this.#deleteOthers(before));
   }
 
-  #dropDays(before: number): Promise<number> {
+  #drop(name: string): Promise<number> {
     return transact(this.#pool, this.#patience, async (client) => {
-      if (!(await tryLock(client, 'prune'))) return 0;
-      let count = 0;
-      for (const name of await listPartitions(client)) {
-        const [, table = '', day = ''] = /^(exchanges|attempts)_(\d{8})$/.exec(name) ?? [];
-        if (day === '' || day >= formatDay(Math.floor(before / GRAIN_MS.day))) continue;
-        if (table === 'exchanges') count += (await client.query(`SELECT count(*) AS n FROM ${name}`)).rows[0].n;
-        await client.query(`DROP TABLE ${name}`);
-      }
+      if (!(await tryLock(client, 'prune')) || !(await exists(client, name))) return 0;
+      const isCounted = name.startsWith('exchanges');
+      const count = isCounted ? (await client.query(`SELECT count(*) AS n FROM ${name}`)).rows[0].n : 0;
+      await client.query(`DROP TABLE ${name}`);
       return count;
     });
+  }
+
+  /** Names of partitions, those of attempts first. */
+  async #list(): Promise<string[]> {
+    const { rows } = await this.#pool.query<{ name: string }>(
+      `SELECT c.relname AS name FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+       WHERE i.inhparent IN ('exchanges'::regclass, 'attempts'::regclass) ORDER BY c.relname`,
+    );
+    return rows.map(({ name }) => name);
   }
 
   /** Rows of days that had no partition, such as those of a clock that was wrong. Open exchanges are kept. */
@@ -102,20 +117,20 @@ const formatDay = (day: number): string => new Date(day * GRAIN_MS.day).toISOStr
 
 const nameOf = (table: Table, day: number): string => `${table}_${formatDay(day)}`;
 
-async function listPartitions(client: PoolClient): Promise<Set<string>> {
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT c.relname AS name FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
-     WHERE i.inhparent IN ('exchanges'::regclass, 'attempts'::regclass) ORDER BY c.relname`,
-  );
-  return new Set(rows.map(({ name }) => name));
+async function exists(client: PoolClient, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [name]);
+  return rows[0]?.found ?? false;
 }
 
-/** Attaching a table, unlike creating a partition, does not lock out writers of other days. */
+/**
+ * Moves rows that came before their partition: it cannot be attached while the default one has rows of it. Writers wait meanwhile,
+ * before they look for partitions: one that has chosen the default partition would not find the row that it is about to change.
+ */
 async function attach(client: PoolClient, table: Table, day: number): Promise<void> {
   const name = nameOf(table, day);
   const [from, to] = [day, day + 1].map((one) => `'${floorId(one * GRAIN_MS.day)}'`);
   await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
-  // Rows that came before their partition. A partition cannot be attached while the default one has rows of it, so none may be added.
+  await client.query(`LOCK TABLE ONLY ${table} IN SHARE MODE`);
   await client.query(`LOCK TABLE ${table}_default IN ACCESS EXCLUSIVE MODE`);
   await client.query(`WITH moved AS (
       DELETE FROM ${table}_default WHERE ${TABLES[table]} >= ${from} AND ${TABLES[table]} < ${to} RETURNING *)
