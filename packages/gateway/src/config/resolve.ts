@@ -19,6 +19,7 @@ import type {
   IdempotencyOptions,
   KeyOptions,
   Limits,
+  LimitsStoreOptions,
   ListenAddress,
   LogLevel,
   ModelInAnswer,
@@ -53,7 +54,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
-  for (const secret of [adminKey, metricsKey]) if (secret) secrets.add(secret);
+  for (const secret of [adminKey, metricsKey, ...listUrlSecrets(options.limits_store?.url)]) if (secret) secrets.add(secret);
   return Object.freeze({
     listen,
     trustedProxies: new AddressRanges(options.trusted_proxies),
@@ -69,6 +70,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     default_price: options.default_price,
     budgets: options.budgets,
     timeZone: options.time_zone,
+    limitsStore: options.limits_store,
     data: options.data,
     durability: options.durability,
     retentionDays: options.retention,
@@ -84,6 +86,13 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     providerFor: (id: string) => providers.get(id),
     resolveModel: (name: string, client?: ProtocolId) => directory.resolve(name, client),
   });
+}
+
+/** A URL, and its password alone, which errors may contain. */
+function listUrlSecrets(url: Secret | undefined): Secret[] {
+  if (!url) return [];
+  const { password } = new URL(url.reveal());
+  return password === '' ? [] : [url, new Secret(password)];
 }
 
 /** What a configuration is resolved with. */
@@ -135,6 +144,8 @@ export interface GatewayState {
   readonly budgets: readonly TagBudget[];
   /** The time zone whose days, weeks and months budgets are for. */
   readonly timeZone: string;
+  /** Where limits are kept that several gateways share; undefined for memory. */
+  readonly limitsStore: LimitsStoreOptions | undefined;
   /** The data folder, or `memory`; undefined for the default folder. */
   readonly data: string | undefined;
   readonly durability: Durability;

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { ReadSpending } from '../admission/memory.ts';
+import type { RedisBackend } from '../admission/redis/backend.ts';
 import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import type { GatewayState } from '../config/resolve.ts';
@@ -120,6 +121,34 @@ export const createReadSpending =
     await store.sync();
     return store.spending({ by, of, since });
   };
+
+/** Opens the limits that several gateways share; undefined when they are in memory. */
+export async function openLimits(
+  { limitsStore }: Pick<GatewayState, 'limitsStore'>,
+  { store, clock, log, metrics }: LimitParts,
+): Promise<RedisBackend | undefined> {
+  if (!limitsStore) return undefined;
+  // Imported on demand: most gateways keep their limits in memory.
+  const { RedisBackend } = await import('../admission/redis/backend.ts');
+  const { url, ...options } = limitsStore;
+  return new RedisBackend({
+    ...options,
+    url: url.reveal(),
+    clock,
+    log,
+    readSpending: createReadSpending(store),
+    onInsured: () => metrics().insuredRequests.inc(),
+    onFailure: () => metrics().limitsStoreFailures.inc(),
+  });
+}
+
+interface LimitParts {
+  store: Store;
+  clock: Clock;
+  log: Logger;
+  /** Created after the limits. */
+  metrics: () => Metrics;
+}
 
 /** How the exchanges of a gateway are recorded. */
 export function createKeeping(

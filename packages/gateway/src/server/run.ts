@@ -4,6 +4,7 @@ import { AdminAccess } from '../admin/access.ts';
 import { AdminApi } from '../admin/api.ts';
 import { ChangeFeed } from '../admin/live.ts';
 import type { AdminContext } from '../admin/routes.ts';
+import type { LimitBackend } from '../admission/backend.ts';
 import { AdmissionGate } from '../admission/gate.ts';
 import { MemoryBackend } from '../admission/memory.ts';
 import type { Captures } from '../capture/captures.ts';
@@ -35,7 +36,7 @@ import { memo } from '../upstream/memo.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { MetricsListener } from './metrics-page.ts';
-import { createKeeping, createReadSpending, openCaptures, openKeys, openRecords } from './records.ts';
+import { createKeeping, createReadSpending, openCaptures, openKeys, openLimits, openRecords } from './records.ts';
 import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
@@ -111,8 +112,10 @@ export async function run({
     clock: REAL_CLOCK,
     read: async (id) => (await store.get(id))?.exchange ?? null,
   });
-  const services = createServices({
+  const limitBackend = await openLimits(first, { store, clock: REAL_CLOCK, log, metrics: () => services.metrics });
+  const services: Services = createServices({
     limits: first.limits,
+    limitBackend,
     log,
     redact,
     directory: () => directory,
@@ -124,6 +127,7 @@ export async function run({
     idempotency,
     cache,
   });
+  if (limitBackend) services.metrics.watchLimitsStore(() => limitBackend.isShared);
   await services.gate.prepare(first.budgets);
   captures = await openCaptures(first, { store, secrets, services });
   services.metrics.watchProcess();
@@ -149,6 +153,7 @@ export async function run({
     await metricsListener?.close();
     services.metrics.close();
     services.gate.close();
+    limitBackend?.close();
     await keys.close();
     const lost = await store.close();
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
@@ -328,7 +333,7 @@ export function createServices(options: ServiceOptions): Services {
     random: Math.random,
     streams,
     gate: new AdmissionGate({
-      backend: new MemoryBackend(clock, createReadSpending(store)),
+      backend: options.limitBackend ?? new MemoryBackend(clock, createReadSpending(store)),
       timeZone,
       clock,
       wallClock,
@@ -373,6 +378,8 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   durability?: Durability;
   /** Removed from what is recorded. */
   secrets?: SecretRegistry;
+  /** Where limits are kept; in memory by default. */
+  limitBackend?: LimitBackend | undefined;
   /** The time zone of budgets; UTC by default. */
   timeZone?: string;
   /** Milliseconds since 1970, for budgets. */
