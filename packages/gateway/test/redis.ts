@@ -31,6 +31,13 @@ if (isRedisMissing) {
   console.log('skipped: tests with Redis, because redis-server is not installed');
 }
 
+/** A server must not outlive its test. */
+const running = new Set<ChildProcess>();
+
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** A running server. */
 export class PrivateRedis {
   readonly port: number;
@@ -55,8 +62,9 @@ export class PrivateRedis {
   async restart(): Promise<void> {
     await this.kill();
     const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', this.#folder];
-    const child = spawn(binary ?? 'redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(binary ?? 'redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] });
     this.#child = child;
+    running.add(child);
     for await (const text of child.stdout) if (/Ready to accept/.test(String(text))) break;
     child.stdout.resume();
   }
@@ -74,8 +82,10 @@ export class PrivateRedis {
     const child = this.#child;
     this.#child = undefined;
     if (!child || child.exitCode !== null) return;
+    const ended = once(child, 'exit');
     child.kill('SIGKILL');
-    await once(child, 'exit');
+    await ended;
+    running.delete(child);
   }
 
   /** Deletes everything. */

@@ -229,12 +229,17 @@ export class RedisBackend implements LimitBackend {
   /** Runs a script in the current epoch. Undefined when Redis cannot be used; in another epoch, the node joins it first. */
   async #try(script: ScriptName, request: object, onSent?: () => void): Promise<Reply | undefined> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      if (!this.#client.isUsable || !this.#epoch) return undefined;
+      if (!this.#client.isUsable) return undefined;
       try {
-        const reply = await this.#client.call(script, request, this.#epoch);
+        // Its part of the limits must not be used beside Redis: what others hold is more than their parts.
+        if (!this.#epoch) await this.#join();
+        if (!this.#epoch) return undefined;
+        const epoch = this.#epoch;
+        const reply = await this.#client.call(script, request, epoch);
         if (reply.status === 'late') return undefined;
         if (reply.status !== 'epoch') return reply;
-        await this.#rejoin();
+        // Redis is empty, or was restarted. Other calls may have noticed it before.
+        if (this.#epoch === epoch) this.#epoch = undefined;
       } catch (error) {
         onSent?.();
         this.#options.onFailure();
@@ -253,12 +258,7 @@ export class RedisBackend implements LimitBackend {
     this.#epoch = undefined;
   }
 
-  /** Redis is empty, or was restarted. */
-  #rejoin(): Promise<void> {
-    this.#epoch = undefined;
-    return this.#join();
-  }
-
+  /** Joins once at a time. */
   #join(): Promise<void> {
     this.#joining ??= this.#enter().finally(() => {
       this.#joining = undefined;
@@ -278,25 +278,34 @@ export class RedisBackend implements LimitBackend {
     if (before !== undefined && before !== epoch)
       log.warn('the limits store was empty or restarted; budgets are read from the ledger');
     this.#last = epoch;
+    await this.#recover(epoch);
     this.#epoch = epoch;
-    await this.#recover();
   }
 
-  /** What has ended is charged, and what is running is reserved, also what was admitted without Redis. */
-  async #recover(): Promise<void> {
-    await this.#sendUnsent();
-    await this.renew([...this.#held.keys()].map((member) => ({ member, slots: undefined })));
+  /**
+   * What has ended is charged, and what is running is reserved, also what was admitted without Redis. Rejects when that
+   * fails, or when the epoch is over.
+   */
+  async #recover(epoch: string): Promise<void> {
+    for (let batch = this.#listUnsent(); batch.length > 0; batch = this.#listUnsent()) {
+      await this.#callIn(epoch, 'end', { endings: batch });
+      for (const { member } of batch) this.#unsent.delete(member);
+    }
+    const leases = [...this.#held.keys()].flatMap((member) => this.#describe(member));
+    for (let from = 0; from < leases.length; from += BATCH)
+      await this.#callIn(epoch, 'renew', { leases: leases.slice(from, from + BATCH) });
     this.#insurance.reset();
     if (this.#isInsured) this.#options.log.info('the limits store is used again');
     this.#isInsured = false;
   }
 
-  async #sendUnsent(): Promise<void> {
-    while (this.#unsent.size > 0) {
-      const batch = [...this.#unsent.values()].slice(0, BATCH);
-      if (!(await this.#try('end', { endings: batch }))) return;
-      for (const { member } of batch) this.#unsent.delete(member);
-    }
+  #listUnsent(): SentEnding[] {
+    return [...this.#unsent.values()].slice(0, BATCH);
+  }
+
+  async #callIn(epoch: string, script: ScriptName, request: object): Promise<void> {
+    const { status } = await this.#client.call(script, request, epoch);
+    if (status !== 'taken') throw new Error(`the limits store could not be updated: ${status}`);
   }
 
   /** Every second: notices an empty Redis, joins after an outage, and reads windows again that may be wrong. */
@@ -304,10 +313,9 @@ export class RedisBackend implements LimitBackend {
     if (this.#isBeating || !this.#client.isUsable) return;
     this.#isBeating = true;
     try {
-      if (!this.#epoch) await this.#join();
       const reply = await this.#try('beat', { node: this.#node });
       if (reply) this.#alive = Number(reply.rest[0]);
-      if (reply && (this.#isInsured || this.#unsent.size > 0)) await this.#recover();
+      if (this.#epoch && (this.#isInsured || this.#unsent.size > 0)) await this.#recover(this.#epoch);
       for (const key of reply?.rest.slice(1) ?? []) await this.#reload(String(key));
     } catch (error) {
       this.#options.log.debug({ reason: String(error) }, 'the limits store could not be joined');
