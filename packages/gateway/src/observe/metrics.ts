@@ -16,6 +16,7 @@ export class Metrics {
   #process: ProcessMetrics | undefined;
   readonly #upstreamErrors: Counter;
   readonly insuredRequests: Counter;
+  readonly droppedSpans: Counter;
   readonly limitsStoreFailures: Counter;
   readonly #limitRefusals: Counter;
   readonly #overruns: Counter;
@@ -112,6 +113,11 @@ export class Metrics {
     this.insuredRequests = new Counter({
       name: 'sluice_limits_insured_requests_total',
       help: "Requests that were checked against this node's part of the limits, because the limits store could not be used.",
+      registers,
+    });
+    this.droppedSpans = new Counter({
+      name: 'sluice_trace_spans_dropped_total',
+      help: 'Spans that were not exported, because the collector failed or the queue was full.',
       registers,
     });
     this.limitsStoreFailures = new Counter({
