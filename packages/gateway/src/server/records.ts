@@ -134,12 +134,19 @@ export async function openLimits(
   // Imported on demand: most gateways keep their limits in memory.
   const { RedisBackend } = await import('../admission/redis/backend.ts');
   const { url, ...options } = limitsStore;
+  let lastLogAt = Number.NEGATIVE_INFINITY;
+  const onConnectError = (reason: string): void => {
+    if (clock.now() - lastLogAt < LOG_EVERY_MS) return;
+    lastLogAt = clock.now();
+    log.warn({ reason }, 'the limits store cannot be connected');
+  };
   return new RedisBackend({
     ...options,
     url: url.reveal(),
     clock,
     log,
     readSpending: createReadSpending(store),
+    onConnectError,
     onInsured: () => metrics().insuredRequests.inc(),
     onFailure: () => metrics().limitsStoreFailures.inc(),
   });

@@ -22,6 +22,8 @@ export interface ClientOptions {
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly clock: Clock;
+  /** A connection failed; the next try follows by itself. */
+  readonly onConnectError?: ((reason: string) => void) | undefined;
   /** Instead of the clock of the server, for tests. */
   readonly serverTime?: (() => number) | undefined;
 }
@@ -48,8 +50,8 @@ export class RedisClient {
       autoResendUnfulfilledCommands: false,
       retryStrategy: (tries) => Math.min(50 * tries, MAX_RECONNECT_MS),
     });
-    // Without a listener, ioredis writes errors to the console; what failed is known from the calls.
-    this.#redis.on('error', () => undefined);
+    // Without a listener, ioredis writes errors to the console.
+    this.#redis.on('error', (error: Error) => options.onConnectError?.(error.message));
     this.#redis.on('ready', () => {
       this.#seen = undefined;
       onReady();
@@ -96,8 +98,13 @@ export class RedisClient {
     return /run_id:(\w+)/.exec(info)?.[1] ?? '';
   }
 
+  get #prefix(): string {
+    return `${this.#options.prefix}${FORMAT}:`;
+  }
+
   #encode(request: object, epoch: string, startedAt: number): string {
-    const { prefix, serverTime, timeoutMs } = this.#options;
+    const { serverTime, timeoutMs } = this.#options;
+    const prefix = this.#prefix;
     const now = serverTime?.();
     // A server that stood still would run a script long after its caller has stopped waiting.
     const deadline = now === undefined && this.#seen ? this.#seen.server + startedAt - this.#seen.local + timeoutMs : undefined;
@@ -105,7 +112,7 @@ export class RedisClient {
   }
 
   async #send(text: string, request: string): Promise<unknown> {
-    const key = `${this.#options.prefix}state`;
+    const key = `${this.#prefix}state`;
     const hash = this.#hashes.get(text) ?? createHash('sha1').update(text).digest('hex');
     this.#hashes.set(text, hash);
     try {
@@ -148,6 +155,9 @@ export class RedisClient {
     this.#redis.disconnect();
   }
 }
+
+/** The version of keys and scripts: gateways with another one do not share limits with this one, and cannot harm them. */
+const FORMAT = 1;
 
 const MAX_RECONNECT_MS = 1000;
 

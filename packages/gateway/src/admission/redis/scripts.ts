@@ -127,7 +127,7 @@ if req.micros then
     else
       local spent, reserved, limit = tonumber(found[2] or 0), tonumber(found[3] or 0), req.limits[i]
       local short = req.micros > 0 and spent + reserved + req.micros > limit
-      -- A budget that is spent says more than one that running requests hold.
+      -- A budget that is spent comes before one that running requests hold.
       if short and (not worst or (spent + req.micros > limit and worst_spent + req.micros <= req.limits[worst])) then
         worst, worst_spent, worst_reserved = i, spent, reserved
       end
