@@ -13,7 +13,7 @@ type Read = (since: number, account: Account) => Promise<number>;
 export type CreateBackend = (read?: Read, shared?: Shared) => Promise<{ backend: LimitBackend; clock: TestClock }>;
 
 /** What a backend shares with one that crashed. */
-export interface Shared {
+interface Shared {
   readonly prefix: string;
   readonly clock: TestClock;
 }
