@@ -89,7 +89,8 @@ export class RedisBackend implements LimitBackend {
       limits: accounts.map(({ micros }) => micros),
     };
     const until = this.#options.clock.now() + MAX_REBUILD_MS;
-    for (let loads = 0; loads < MAX_TRIES && this.#options.clock.now() < until; ) {
+    for (let loads = 0; loads < MAX_TRIES; ) {
+      if (this.#options.clock.now() >= until) return undefined;
       const reply = await this.#try('take', request, onSent);
       if (!reply) return undefined;
       if (reply.status === 'load') {
@@ -316,7 +317,7 @@ export class RedisBackend implements LimitBackend {
       const reply = await this.#try('beat', { node: this.#node });
       if (reply) this.#alive = Number(reply.rest[0]);
       if (this.#epoch && (this.#isInsured || this.#unsent.size > 0)) await this.#recover(this.#epoch);
-      for (const key of reply?.rest.slice(1) ?? []) await this.#reload(String(key));
+      for (const key of reply?.rest.slice(1) ?? []) void this.#reload(String(key));
     } catch (error) {
       this.#options.log.debug({ reason: String(error) }, 'the limits store could not be joined');
     } finally {
@@ -324,9 +325,13 @@ export class RedisBackend implements LimitBackend {
     }
   }
 
+  /** Reads a window again; when that fails, some seconds later once more. */
   async #reload(key: string): Promise<void> {
     const [by, period, of, start] = JSON.parse(key) as [AccountLimit['by'], AccountLimit['period'], string, number]; // `nameWindow`
-    await this.#loadWindow({ by, period, of, name: of, micros: 0, window: { start, end: start } }, true);
+    const account = { by, period, of, name: of, micros: 0, window: { start, end: start } };
+    await this.#loadWindow(account, true).catch((error: unknown) =>
+      this.#options.log.debug({ reason: String(error) }, 'what an account has spent could not be read again'),
+    );
   }
 }
 

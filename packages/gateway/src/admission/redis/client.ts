@@ -36,7 +36,7 @@ export class RedisClient {
   #running = 0;
   #failures = 0;
   #opensAt = 0;
-  /** The time of the server at a time of the local clock, never later than it was. */
+  /** The time of the server when the last call that was answered was sent, too late by as long as that call took. */
   #seen: { server: number; local: number } | undefined;
 
   /** `onReady`: a connection can be used. `onLost`: there is none any more. */
@@ -137,8 +137,8 @@ export class RedisClient {
     if (!Array.isArray(reply)) throw new Error('Redis sent an unexpected reply');
     const [status, now, ...rest] = reply as unknown[]; // an array of unknown values
     const server = Number(now);
-    // The server read its clock after the call was sent.
-    if (!this.#seen || server - startedAt > this.#seen.server - this.#seen.local) this.#seen = { server, local: startedAt };
+    // Of the last reply: clocks drift apart, and that of the server may be set.
+    this.#seen = { server, local: startedAt };
     return { status: String(status), now: server, rest };
   }
 
