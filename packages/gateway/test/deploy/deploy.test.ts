@@ -1,12 +1,14 @@
 /** The files of deploy/: metrics exist, rules are valid, and grace periods are long enough to drain. */
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readDuration } from '../../src/config/schema-values.ts';
 import { Metrics } from '../../src/observe/metrics.ts';
 import { OWN_PAGES } from '../../src/server/server.ts';
+import { createFolder } from '../store/ledger-fixture.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../../../deploy/', import.meta.url));
 
@@ -53,19 +55,30 @@ test('panels have distinct ids, and alerts distinct names', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
 });
 
-const isPromtoolMissing = (() => {
+/** Whether tests with a program are skipped. They must not be when `SLUICE_REQUIRE` names it. */
+function isMissing(program: string, versionFlag: string): boolean {
   try {
-    execFileSync('promtool', ['--version'], { stdio: 'ignore' });
+    execFileSync(program, [versionFlag], { stdio: 'ignore' });
     return false;
   } catch {
-    if (process.env['SLUICE_REQUIRE']?.split(',').includes('promtool'))
-      throw new Error('SLUICE_REQUIRE names promtool, and it is not installed');
-    console.log('skipped: alert rules in promtool, because it is not installed');
+    if (process.env['SLUICE_REQUIRE']?.split(',').includes(program))
+      throw new Error(`SLUICE_REQUIRE names ${program}, and it is not installed`);
+    console.log(`skipped: files of deploy/ in ${program}, because it is not installed`);
     return true;
   }
-})();
+}
 
-describe.skipIf(isPromtoolMissing)('promtool', () => {
+test.skipIf(isMissing('nginx', '-v'))('nginx accepts its configuration', () => {
+  const folder = createFolder();
+  const file = join(folder, 'nginx.conf');
+  // The names of the containers cannot be resolved here.
+  writeFileSync(file, `pid ${folder}/pid;\n${read('nginx.conf').replaceAll(/sluice-(\d):4141/g, '127.0.0.1:4141$1')}`);
+  const { status, stderr } = spawnSync('nginx', ['-t', '-c', file, '-e', join(folder, 'error.log')], { encoding: 'utf8' });
+  expect(stderr).toContain('test is successful');
+  expect(status).toBe(0);
+});
+
+describe.skipIf(isMissing('promtool', '--version'))('promtool', () => {
   test.each([
     ['check', 'alerts.yaml'],
     ['test', 'alerts.test.yaml'],
