@@ -58,7 +58,7 @@ const IMPORTED = {
   core: /^(?!)/,
   lab: /^(@sluice\/core(\/[\w-]+)*$|node:)/,
   gateway:
-    /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|@photostructure\/sqlite$|kysely$|pg$|picocolors$|pino$|prom-client$|undici$|yaml$|zod$)/,
+    /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|@photostructure\/sqlite$|ioredis$|kysely$|pg$|picocolors$|pino$|prom-client$|undici$|yaml$|zod$)/,
 } as const satisfies Record<Package, RegExp>;
 
 const folderOf = (name: Package): string => join(root, 'packages', name, 'src');

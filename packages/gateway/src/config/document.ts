@@ -412,15 +412,16 @@ const SAFE_TO_SHOW =
   /^(\$schema|listen\/(host|port|tls\/(cert|key))|trusted_proxies\/.*|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|ca|repair|on_disconnect|passthrough|profile\/.*))$/;
 
 /** Settings that hold a secret. Only these may refer to files: any other file could be read by an error message. */
-const SECRET_SETTING = /^(providers\/[^/]+\/(api_key|proxy|headers\/[^/]+)|auth\/keys\/\d+|(admin|metrics)\/key)$/;
+const SECRET_SETTING =
+  /^(providers\/[^/]+\/(api_key|proxy|headers\/[^/]+)|auth\/keys\/\d+|(admin|metrics)\/key|limits_store(\/url)?)$/;
 
 /** Headers that identify the sender; others may be public. */
 const CREDENTIAL_HEADER = /\/headers\/[^/]*(authorization|key|token|secret|cookie)[^/]*$/i;
 
-/** Shorter values are placeholders such as `none`. A proxy is a secret when it has a password. */
+/** Shorter values are placeholders such as `none`. A proxy or a store is a secret when its URL has a password. */
 function isLiteralSecret(at: string, text: string): boolean {
   if (text.length < 8 || isReference(text) || text.includes('${')) return false;
-  if (at.endsWith('/proxy')) return /:\/\/[^/]*@/.test(text);
+  if (at.endsWith('/proxy') || at.startsWith('limits_store')) return /:\/\/[^/]*@/.test(text);
   return !at.includes('/headers/') || CREDENTIAL_HEADER.test(at);
 }
 

@@ -33,6 +33,8 @@ export interface Options {
   readonly budgets: readonly TagBudget[];
   /** The time zone whose days, weeks and months budgets are for. */
   readonly time_zone: string;
+  /** Where limits are kept that several gateways share; in memory without it. */
+  readonly limits_store?: LimitsStoreOptions | undefined;
   /** The data folder, or `memory`; by default a folder of the user. */
   readonly data?: string | undefined;
   /** The address of a PostgreSQL database, which holds keys and usage instead of the data folder. */
@@ -53,6 +55,18 @@ export interface Options {
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
   readonly reset: boolean;
+}
+
+/** A Redis or Valkey server that keeps the limits of several gateways. */
+export interface LimitsStoreOptions {
+  /** `redis://` or `rediss://`, which may have a password. */
+  readonly url: Secret;
+  /** How many gateways share the limits. */
+  readonly nodes: number;
+  /** Before the name of every key. */
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  readonly connectTimeoutMs: number;
 }
 
 /** A client key of the file. */

@@ -20,6 +20,7 @@ import type {
   IdempotencyOptions,
   KeyOptions,
   Limits,
+  LimitsStoreOptions,
   ListenAddress,
   LogLevel,
   ModelInAnswer,
@@ -54,7 +55,8 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
-  for (const secret of [adminKey, metricsKey, ...listStoreSecrets(options.store)]) if (secret) secrets.add(secret);
+  for (const secret of [adminKey, metricsKey, ...listStoreSecrets(options.store), ...listUrlSecrets(options.limits_store?.url)])
+    if (secret) secrets.add(secret);
   return Object.freeze({
     listen,
     trustedProxies: new AddressRanges(options.trusted_proxies),
@@ -70,6 +72,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     default_price: options.default_price,
     budgets: options.budgets,
     timeZone: options.time_zone,
+    limitsStore: options.limits_store,
     data: options.data,
     store: readStore(world),
     durability: options.durability,
@@ -105,6 +108,13 @@ function listStoreSecrets(store: Secret | undefined): Secret[] {
   if (!store) return [];
   const { password } = readAddress(store.reveal());
   return [store, ...(typeof password === 'string' ? [new Secret(password)] : [])];
+}
+
+/** A URL, and its password alone, which errors may contain. */
+function listUrlSecrets(url: Secret | undefined): Secret[] {
+  if (!url) return [];
+  const { password } = new URL(url.reveal());
+  return password === '' ? [] : [url, new Secret(password)];
 }
 
 /** What a configuration is resolved with. */
@@ -156,6 +166,8 @@ export interface GatewayState {
   readonly budgets: readonly TagBudget[];
   /** The time zone whose days, weeks and months budgets are for. */
   readonly timeZone: string;
+  /** Where limits are kept that several gateways share; undefined for memory. */
+  readonly limitsStore: LimitsStoreOptions | undefined;
   /** The data folder, or `memory`; undefined for the default folder. */
   readonly data: string | undefined;
   /** The database that holds keys and usage instead of the folder. */

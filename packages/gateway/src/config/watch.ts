@@ -294,6 +294,7 @@ const FIXED_SECTIONS = [
   'metricsListen',
   'pepperFile',
   'timeZone',
+  'limitsStore',
 ] as const;
 
 const listRestartSections = (before: GatewayState, after: GatewayState): string[] =>

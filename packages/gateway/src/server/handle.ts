@@ -31,6 +31,12 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   const { streams } = services;
   const started = services.now();
   streams.enter(connection);
+  const { tracer } = services;
+  tracer?.receive(incoming.id, {
+    method: incoming.request.method ?? 'GET',
+    path: incoming.route.path,
+    headers: incoming.headers,
+  });
   let record: ExchangeRecord | undefined;
   let result: Result;
   try {
@@ -48,6 +54,7 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   incoming.observer?.ended(result);
   if (record) settleRecord(record, incoming, result);
   if (record?.admission) services.gate.end(record.admission, { micros: record.charged, tokens: record.tokens });
+  tracer?.forget(incoming.id);
   report(incoming, result, (services.now() - started) / 1000, services);
 }
 

@@ -3,16 +3,20 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReadSpending } from '../admission/memory.ts';
+import type { RedisBackend } from '../admission/redis/backend.ts';
 import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import type { GatewayState, StoreAddress } from '../config/resolve.ts';
-import type { SecretRegistry } from '../config/secrets.ts';
+import { Secret, type SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
 import type { Services } from '../exchange/types.ts';
 import type { Clock } from '../http/clock.ts';
 import { KeyBook, KeyError } from '../keys/key-book.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { SpanExporter } from '../observe/tracing/exporter.ts';
+import { readTraceSettings } from '../observe/tracing/settings.ts';
+import type { Tracer } from '../observe/tracing/tracer.ts';
 import { defaultDataFolder, type Ledger, listFiles, openStore, type Store, StoreError } from '../store/index.ts';
 
 /** Where a gateway keeps its data: a folder, or `memory` for as long as it runs. */
@@ -143,6 +147,72 @@ export const createReadSpending =
     await store.sync();
     return store.spending({ by, of, since });
   };
+
+/** Opens the limits that several gateways share; undefined when they are in memory. */
+export async function openLimits(
+  { limitsStore }: Pick<GatewayState, 'limitsStore'>,
+  { store, clock, log, metrics }: LimitParts,
+): Promise<RedisBackend | undefined> {
+  if (!limitsStore) return undefined;
+  // Imported on demand: most gateways keep their limits in memory.
+  const { RedisBackend } = await import('../admission/redis/backend.ts');
+  const { url, ...options } = limitsStore;
+  let lastLogAt = Number.NEGATIVE_INFINITY;
+  const onConnectError = (reason: string): void => {
+    if (clock.now() - lastLogAt < LOG_EVERY_MS) return;
+    lastLogAt = clock.now();
+    log.warn({ reason }, 'the limits store cannot be connected');
+  };
+  return new RedisBackend({
+    ...options,
+    url: url.reveal(),
+    clock,
+    log,
+    readSpending: createReadSpending(store),
+    onConnectError,
+    onInsured: () => metrics().insuredRequests.inc(),
+    onFailure: () => metrics().limitsStoreFailures.inc(),
+  });
+}
+
+/** Opens the export of traces; undefined when the environment does not configure it. */
+export async function openTracing({ env, secrets, clock, log, metrics }: TracingParts): Promise<Tracing | undefined> {
+  const settings = readTraceSettings(env, (message) => log.warn({ reason: message }, 'tracing is not configured correctly'));
+  if (!settings) return undefined;
+  for (const value of Object.values(settings.headers)) secrets.add(new Secret(value));
+  const [{ SpanExporter }, { Tracer }] = await Promise.all([
+    import('../observe/tracing/exporter.ts'),
+    import('../observe/tracing/tracer.ts'),
+  ]);
+  let lastLogAt = Number.NEGATIVE_INFINITY;
+  const onDropped = (count: number, reason = 'the queue is full'): void => {
+    metrics().droppedSpans.inc(count);
+    if (clock.now() - lastLogAt < LOG_EVERY_MS) return;
+    lastLogAt = clock.now();
+    log.warn({ reason, spans: count }, 'spans were not exported');
+  };
+  const exporter = new SpanExporter({ settings, clock, onDropped });
+  const tracer = new Tracer({ settings, add: (span) => exporter.add(span), redact: (text) => secrets.redact(text) });
+  return { tracer, exporter };
+}
+
+interface Tracing {
+  tracer: Tracer;
+  exporter: SpanExporter;
+}
+
+interface TracingParts extends Omit<LimitParts, 'store'> {
+  env: DataOptions['env'];
+  secrets: SecretRegistry;
+}
+
+interface LimitParts {
+  store: Store;
+  clock: Clock;
+  log: Logger;
+  /** Created after the limits. */
+  metrics: () => Metrics;
+}
 
 /** How the exchanges of a gateway are recorded. */
 export function createKeeping(

@@ -4,6 +4,7 @@ import { AdminAccess } from '../admin/access.ts';
 import { AdminApi } from '../admin/api.ts';
 import { ChangeFeed } from '../admin/live.ts';
 import type { AdminContext } from '../admin/routes.ts';
+import type { LimitBackend } from '../admission/backend.ts';
 import { AdmissionGate } from '../admission/gate.ts';
 import { MemoryBackend } from '../admission/memory.ts';
 import type { Captures } from '../capture/captures.ts';
@@ -25,9 +26,10 @@ import type { KeyBook } from '../keys/key-book.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
+import type { Tracer } from '../observe/tracing/tracer.ts';
 import { loadSnapshot } from '../prices/snapshot.ts';
 import { Router } from '../routing/router.ts';
-import type { Store } from '../store/index.ts';
+import type { Ledger, Store } from '../store/index.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
@@ -35,7 +37,8 @@ import { memo } from '../upstream/memo.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { MetricsListener } from './metrics-page.ts';
-import { createKeeping, createReadSpending, openCaptures, openKeys, openRecords } from './records.ts';
+import { combineObservers } from './observers.ts';
+import { createKeeping, createReadSpending, openCaptures, openKeys, openLimits, openRecords, openTracing } from './records.ts';
 import { Gateway } from './server.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
@@ -111,8 +114,12 @@ export async function run({
     clock: REAL_CLOCK,
     read: async (id) => (await store.get(id))?.exchange ?? null,
   });
-  const services = createServices({
+  const limitBackend = await openLimits(first, { store, clock: REAL_CLOCK, log, metrics: () => services.metrics });
+  const tracing = await openTracing({ env, secrets, clock: REAL_CLOCK, log, metrics: () => services.metrics });
+  const services: Services = createServices({
     limits: first.limits,
+    limitBackend,
+    tracer: tracing?.tracer,
     log,
     redact,
     directory: () => directory,
@@ -124,6 +131,7 @@ export async function run({
     idempotency,
     cache,
   });
+  if (limitBackend) services.metrics.watchLimitsStore(() => limitBackend.isShared);
   await services.gate.prepare(first.budgets);
   captures = await openCaptures(first, { store, secrets, services });
   services.metrics.watchProcess();
@@ -137,7 +145,7 @@ export async function run({
     { store, keys, feed, access, captures, listBudgets, state: () => state, file: file ?? null, redact },
     services,
   );
-  const gateway = new Gateway({ ...services, observers: captures }, admin, tls);
+  const gateway = new Gateway({ ...services, observers: combineObservers(captures, tracing?.tracer) }, admin, tls);
   const certificate = first.listen.tls && (await watchCertificate(first.listen.tls, gateway, log, watch.pollMs));
   const metricsListener = first.metricsListen && new MetricsListener(services);
   const close = async (deadlineMs: number, delayMs = 0): Promise<void> => {
@@ -149,6 +157,8 @@ export async function run({
     await metricsListener?.close();
     services.metrics.close();
     services.gate.close();
+    limitBackend?.close();
+    await tracing?.exporter.flush();
     await keys.close();
     const lost = await store.close();
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
@@ -328,7 +338,7 @@ export function createServices(options: ServiceOptions): Services {
     random: Math.random,
     streams,
     gate: new AdmissionGate({
-      backend: new MemoryBackend(clock, createReadSpending(store)),
+      backend: options.limitBackend ?? new MemoryBackend(clock, createReadSpending(store)),
       timeZone,
       clock,
       wallClock,
@@ -344,7 +354,7 @@ export function createServices(options: ServiceOptions): Services {
     metrics,
     keeping:
       store &&
-      createKeeping(store, feed?.watch(store) ?? store, {
+      createKeeping(store, watchLedger(feed?.watch(store) ?? store, options.tracer), {
         durability,
         clock,
         log,
@@ -354,6 +364,7 @@ export function createServices(options: ServiceOptions): Services {
     idempotency: idempotency && new IdempotentResponses(idempotency, clock),
     cache: cache && new ResponseCache(cache, clock),
     observers: undefined,
+    tracer: options.tracer,
     modelLists: new ModelLists({
       dialer,
       clock,
@@ -362,6 +373,9 @@ export function createServices(options: ServiceOptions): Services {
     memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
   };
 }
+
+/** The tracer sees what is recorded. */
+const watchLedger = (ledger: Ledger, tracer: Tracer | undefined): Ledger => tracer?.watch(ledger) ?? ledger;
 
 interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> {
   limits: Limits;
@@ -373,6 +387,10 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   durability?: Durability;
   /** Removed from what is recorded. */
   secrets?: SecretRegistry;
+  /** Where limits are kept; in memory by default. */
+  limitBackend?: LimitBackend | undefined;
+  /** Makes spans of exchanges; without it, there are none. */
+  tracer?: Tracer | undefined;
   /** The time zone of budgets; UTC by default. */
   timeZone?: string;
   /** Milliseconds since 1970, for budgets. */

@@ -1,10 +1,10 @@
 /** A private PostgreSQL server for tests: the binaries of the system, a new folder, a random port of the loopback address. */
 import { execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { endProcess, endWithTests, findPort } from './programs.js';
 
 const VERSIONS = '/usr/lib/postgresql';
 
@@ -26,14 +26,6 @@ function findUser() {
   const [, , uid, gid] = /^postgres:.*$/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[0].split(':') ?? [];
   return { uid: Number(uid), gid: Number(gid) };
 }
-
-const findPort = () =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 
 /** A server. */
 export class PostgresServer {
@@ -68,6 +60,7 @@ export class PostgresServer {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#child = child;
+    endWithTests(child);
     await new Promise((resolve, reject) => {
       let text = '';
       child.stderr.on('data', (data) => {
@@ -80,10 +73,7 @@ export class PostgresServer {
 
   /** Ends the server: `SIGINT` closes connections in order, `SIGQUIT` does not. Its data stays. */
   async halt(signal = 'SIGINT') {
-    if (!this.#child || this.#child.exitCode !== null) return;
-    const ended = new Promise((resolve) => this.#child.once('exit', resolve));
-    this.#child.kill(signal);
-    await ended;
+    await endProcess(this.#child, signal);
   }
 
   /** Creates a database, and returns its address. */
