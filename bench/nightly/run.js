@@ -19,6 +19,7 @@ const PROOFS = [
   { name: 'kills', script: './kills.js' },
   { name: 'gateway-kills', script: './gateway-kills.js' },
   { name: 'node-kills', script: './node-kills.js' },
+  { name: 'node-restarts', script: './node-restarts.js' },
   { name: 'limit-leaks', script: './limit-leaks.js' },
   { name: 'soak', script: './soak.js' },
 ];

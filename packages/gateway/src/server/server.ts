@@ -11,7 +11,7 @@ import { Problem } from '../admin/problem.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
 import { type Services, STOPPED } from '../exchange/types.ts';
 import { type ClientAddress, readClientAddress } from '../http/client-address.ts';
-import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
+import { type ListenOptions, listen, stopListening, untilAllAccepted } from '../http/listen.ts';
 import { refusal } from '../http/refusal.ts';
 import { type TlsPair, TlsServer } from '../http/tls.ts';
 import type { Logger } from '../observe/log.ts';
@@ -85,6 +85,7 @@ export class Gateway {
     // Keeps the process alive, unlike `sleep`.
     if (delayMs > 0) await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs));
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
+    await untilAllAccepted(this.#server);
     const closed = stopListening(this.#server);
     this.#tls?.closeHandshakes();
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);

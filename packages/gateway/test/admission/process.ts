@@ -15,11 +15,12 @@ export function killProcesses(): void {
 
 /** Starts `sluice serve` and waits until it listens. */
 export async function startProcess(
-  folder: string,
+  folder: string | undefined,
   config: string,
-  { args = [], env = {} }: { args?: readonly string[]; env?: Readonly<Record<string, string>> } = {},
+  { args = [], port = 0, env = {} }: ProcessOptions = {},
 ): Promise<{ url: string; child: ChildProcess }> {
-  const all = [SLUICE, 'serve', '--config', config, '--port', '0', '--json', '--data', folder, ...args];
+  const data = folder === undefined ? [] : ['--data', folder];
+  const all = [SLUICE, 'serve', '--config', config, '--port', String(port), '--json', ...data, ...args];
   const child = spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } });
   children.add(child);
   let text = '';
@@ -28,4 +29,10 @@ export async function startProcess(
   });
   const url = await eventually(() => /"url": ?"([^"]+)"/.exec(text)?.[1], 20_000);
   return { url, child };
+}
+
+interface ProcessOptions {
+  args?: readonly string[];
+  port?: number;
+  env?: Readonly<Record<string, string>>;
 }

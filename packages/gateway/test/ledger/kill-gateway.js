@@ -59,7 +59,8 @@ providers:
 
 /** Starts a gateway process. */
 export async function startGateway(config, ...options) {
-  const args = [SLUICE, 'serve', '--config', config, '--port', '0', '--json', ...options];
+  const port = options.includes('--port') ? [] : ['--port', '0'];
+  const args = [SLUICE, 'serve', '--config', config, ...port, '--json', ...options];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const closed = new Promise((resolve) => child.once('close', resolve));
   const url = await new Promise((resolve, reject) => {

@@ -13,8 +13,8 @@ async function withNodes({ server, url, folder, settings = '' }, work) {
   const lines = [`store: "${url}"`, `auth: { pepper_file: "${join(folder, 'pepper')}" }`, settings];
   writeFileSync(config, `${buildConfig(upstream.address().port)}${lines.join('\n')}\n`);
   const running = new Set();
-  const start = async () => {
-    const gateway = await startGateway(config);
+  const start = async (...options) => {
+    const gateway = await startGateway(config, ...options);
     running.add(gateway);
     return gateway;
   };
@@ -103,6 +103,31 @@ export async function proveRollingRestart(place, streams) {
     await waitForEnds(seen, countEnds(seen) + streams * 2);
     balancer.isOver = true;
     await Promise.all([watching, ...clients]);
+    failures.push(...findFailures(seen));
+  });
+  return { ...result, violations: [...result.violations, ...failures] };
+}
+
+/**
+ * Replaces both nodes, one after the other, behind a balancer that makes no checks of its own and notices only that a node refuses
+ * connections, as nginx does. `place.startBalancer(ports)` starts it.
+ */
+export async function proveBalancedRestart({ startBalancer, ports, ...place }, streams) {
+  const failures = [];
+  const result = await withNodes({ ...place, settings: 'limits: { drain_delay: 1s }' }, async ({ start, seen, next }) => {
+    const nodes = [];
+    for (const port of ports) nodes.push(await start('--port', String(port)));
+    const balancer = { url: (await startBalancer(ports)).url, isKilled: false, isLate: false };
+    const clients = Array.from({ length: streams }, () => askUntilKilled(balancer, next, seen));
+    for (const [index, port] of ports.entries()) {
+      await waitForEnds(seen, countEnds(seen) + streams * 2);
+      nodes[index].child.kill('SIGTERM');
+      await nodes[index].closed;
+      nodes[index] = await start('--port', String(port));
+    }
+    await waitForEnds(seen, countEnds(seen) + streams * 2);
+    balancer.isKilled = true;
+    await Promise.all(clients);
     failures.push(...findFailures(seen));
   });
   return { ...result, violations: [...result.violations, ...failures] };

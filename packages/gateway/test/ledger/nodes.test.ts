@@ -1,4 +1,6 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { findNginx, NginxServer } from '../real-parts/nginx.js';
+import { findPort } from '../real-parts/programs.js';
 import { createAddress, createFolder, ENGINES, startPostgres } from '../store/ledger-fixture.ts';
 import { assertBuilt } from '../store/processes.ts';
 
@@ -22,9 +24,20 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database',
     expect(ends).toBeGreaterThan(100);
   }, 180_000);
 
-  test('no request fails and no row is wrong when both are replaced, one after the other', async () => {
-    const { violations, ends } = await (await load()).proveRollingRestart(await createPlace(), 20);
-    expect(violations).toEqual([]);
-    expect(ends).toBeGreaterThan(100);
-  }, 180_000);
+  test.skipIf(!findNginx())(
+    'no request fails and no row is wrong when both are replaced behind nginx',
+    async () => {
+      const ports = [await findPort(), await findPort()];
+      const startBalancer = async (of: number[]): Promise<NginxServer> => {
+        const nginx = await NginxServer.start(of);
+        onTestFinished(() => nginx.stop());
+        return nginx;
+      };
+      const place = { ...(await createPlace()), ports, startBalancer };
+      const { violations, ends } = await (await load()).proveBalancedRestart(place, 20);
+      expect(violations).toEqual([]);
+      expect(ends).toBeGreaterThan(100);
+    },
+    180_000,
+  );
 });
