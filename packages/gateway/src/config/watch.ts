@@ -5,7 +5,7 @@ import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
 import { readStamp } from '../http/file-stamp.ts';
 import { ConfigError, type Problem } from './document.ts';
 import { readFileVariables, SettingFiles } from './files.ts';
-import { loadConfig, type Source } from './load.ts';
+import { createDefaultSource, loadConfig, type Source } from './load.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
 /**
@@ -188,6 +188,14 @@ const MAX_READS = 25;
 export async function readConfig(file: string, options: ResolveOptions, given?: string): Promise<GatewayState> {
   const text = given ?? (await readFile(file, 'utf8'));
   return buildLoaded({ ...(await describeFile(file)), text }, options).state;
+}
+
+/** The configuration of the environment alone. */
+export function resolveEnvironment(options: ResolveOptions): GatewayState {
+  const source = createDefaultSource();
+  const { env, problems } = readFileVariables(options.env, source.files);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return resolveConfig(source, { ...options, env });
 }
 
 /** A configuration and the text it was read from. */

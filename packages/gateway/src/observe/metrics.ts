@@ -14,6 +14,7 @@ export class Metrics {
   readonly #families: Families;
   readonly #texts: readonly { readonly text: string }[];
   #process: ProcessMetrics | undefined;
+  #join: ((own: string) => Promise<string>) | undefined;
   readonly #upstreamErrors: Counter;
   readonly insuredRequests: Counter;
   readonly droppedSpans: Counter;
@@ -147,8 +148,19 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** All metrics in the exposition format of Prometheus. */
+  /** The page of `/metrics`, in the exposition format of Prometheus. */
   async text(): Promise<string> {
+    const own = await this.ownText();
+    return this.#join?.(own) ?? own;
+  }
+
+  /** Adds the metrics of other processes to the page. */
+  joinWith(join: (own: string) => Promise<string>): void {
+    this.#join = join;
+  }
+
+  /** The metrics of this process. */
+  async ownText(): Promise<string> {
     const families = this.#texts.map(({ text }) => `${text}\n`);
     return `${families.join('\n')}\n${await this.#registry.metrics()}`;
   }

@@ -18,6 +18,7 @@ import type { SpanExporter } from '../observe/tracing/exporter.ts';
 import { readTraceSettings } from '../observe/tracing/settings.ts';
 import type { Tracer } from '../observe/tracing/tracer.ts';
 import { defaultDataFolder, type Ledger, listFiles, openStore, type Store, StoreError } from '../store/index.ts';
+import type { WorkerLink } from './worker.ts';
 
 /** Where a gateway keeps its data: a folder, or `memory` for as long as it runs. */
 export interface DataOptions {
@@ -106,10 +107,12 @@ const choosePepperFile = ({ folder, shared }: Store, configured: string | undefi
   folder === null ? ((shared && configured) ?? null) : (configured ?? listFiles(folder).pepper);
 
 /** Opens the captures of a gateway: in memory, and beside the store for exchanges that the configuration names. */
-export async function openCaptures(state: GatewayState, { store, secrets, services }: CaptureParts): Promise<Captures> {
+export async function openCaptures(state: GatewayState, { store, secrets, services, worker }: CaptureParts): Promise<Captures> {
   const { limits, clock, log, metrics } = services;
   const { models, providers, keys } = state.capture;
-  const folder = store.folder === null ? null : join(store.folder, CAPTURES_FOLDER);
+  // Each worker has a folder of its own, as it has limits for its files of its own.
+  const folder =
+    store.folder === null ? null : join(store.folder, CAPTURES_FOLDER, ...(worker ? [`worker-${worker.number}`] : []));
   if (folder === null && models.length + providers.length + keys.length > 0)
     log.warn('there is no data folder, so captures are kept in memory until the gateway stops');
   let isLogged = false;
@@ -125,6 +128,7 @@ interface CaptureParts {
   store: Store;
   secrets: SecretRegistry;
   services: Pick<Services, 'limits' | 'clock' | 'log' | 'metrics'>;
+  worker: WorkerLink | undefined;
 }
 
 /** The folder for captures, in the data folder. */
@@ -151,7 +155,7 @@ export const createReadSpending =
 /** Opens the limits that several gateways share; undefined when they are in memory. */
 export async function openLimits(
   { limitsStore }: Pick<GatewayState, 'limitsStore'>,
-  { store, clock, log, metrics }: LimitParts,
+  { store, clock, log, metrics, workers = 1 }: LimitParts,
 ): Promise<RedisBackend | undefined> {
   if (!limitsStore) return undefined;
   // Imported on demand: most gateways keep their limits in memory.
@@ -165,6 +169,8 @@ export async function openLimits(
   };
   return new RedisBackend({
     ...options,
+    // Every worker counts as a gateway.
+    nodes: options.nodes * workers,
     url: url.reveal(),
     clock,
     log,
@@ -212,6 +218,8 @@ interface LimitParts {
   log: Logger;
   /** Created after the limits. */
   metrics: () => Metrics;
+  /** How many workers this gateway has. */
+  workers?: number | undefined;
 }
 
 /** How the exchanges of a gateway are recorded. */

@@ -9,14 +9,13 @@ import { AdmissionGate } from '../admission/gate.ts';
 import { MemoryBackend } from '../admission/memory.ts';
 import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
-import { readFileVariables } from '../config/files.ts';
-import { createDefaultSource, findConfig } from '../config/load.ts';
+import { findConfig } from '../config/load.ts';
 import type { CacheOptions, Durability, IdempotencyOptions, Limits, LogLevel } from '../config/options.ts';
-import { findExposure, type GatewayState, type ResolveOptions, resolveConfig, type StoredKeys } from '../config/resolve.ts';
+import { findExposure, type GatewayState, type ResolveOptions, type StoredKeys } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
-import { LiveConfig, readConfig, type WatchOptions } from '../config/watch.ts';
+import { LiveConfig, readConfig, resolveEnvironment, type WatchOptions } from '../config/watch.ts';
 import { IdempotentResponses } from '../exchange/idempotent-responses.ts';
-import { MemoryGuard, readConnectionShare, Streams } from '../exchange/load.ts';
+import { MemoryGuard, measureMemoryShare, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
 import { ResponseCache } from '../exchange/response-cache.ts';
 import { REVOKED, type Services } from '../exchange/types.ts';
@@ -40,6 +39,7 @@ import { MetricsListener } from './metrics-page.ts';
 import { combineObservers } from './observers.ts';
 import { createKeeping, createReadSpending, openCaptures, openKeys, openLimits, openRecords, openTracing } from './records.ts';
 import { Gateway } from './server.ts';
+import type { WorkerLink } from './worker.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
 export async function run({
@@ -51,6 +51,7 @@ export async function run({
   formatLog,
   data,
   watch = {},
+  worker,
 }: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
   const file = config ?? findConfig(folder);
@@ -114,7 +115,11 @@ export async function run({
     clock: REAL_CLOCK,
     read: async (id) => (await store.get(id))?.exchange ?? null,
   });
-  const limitBackend = await openLimits(first, { store, clock: REAL_CLOCK, log, metrics: () => services.metrics });
+  const limitBackend = await openLimits(first, {
+    ...{ store, clock: REAL_CLOCK, log },
+    metrics: () => services.metrics,
+    workers: worker?.count,
+  });
   const tracing = await openTracing({ env, secrets, clock: REAL_CLOCK, log, metrics: () => services.metrics });
   const services: Services = createServices({
     limits: first.limits,
@@ -130,10 +135,12 @@ export async function run({
     timeZone,
     idempotency,
     cache,
+    processes: worker?.count,
   });
+  worker?.watchMetrics(services.metrics);
   if (limitBackend) services.metrics.watchLimitsStore(() => limitBackend.isShared);
   await services.gate.prepare(first.budgets);
-  captures = await openCaptures(first, { store, secrets, services });
+  captures = await openCaptures(first, { store, secrets, services, worker });
   services.metrics.watchProcess();
   const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: hasKeys() }) });
   keys.listen(({ record, endsRequests }) => {
@@ -194,14 +201,6 @@ export async function run({
   }
 }
 
-/** The configuration of the environment alone. */
-function resolveEnvironment(options: ResolveOptions): GatewayState {
-  const source = createDefaultSource();
-  const { env, problems } = readFileVariables(options.env, source.files);
-  if (problems.length > 0) throw new ConfigError(problems);
-  return resolveConfig(source, { ...options, env });
-}
-
 /** The certificate of the listener. A problem with it is one of the configuration. */
 async function readTls(files: TlsFiles | undefined): Promise<TlsPair | undefined> {
   try {
@@ -252,6 +251,8 @@ export interface RunOptions {
   formatLog?: (line: string) => string;
   /** Delays before a changed file is read, for tests. */
   watch?: WatchDelays;
+  /** The worker that this process is; undefined for a gateway in one process. */
+  worker?: WorkerLink | undefined;
 }
 
 type WatchDelays = Pick<WatchOptions, 'quietMs' | 'pollMs' | 'stableMs'>;
@@ -370,7 +371,11 @@ export function createServices(options: ServiceOptions): Services {
       clock,
       onFailure: (provider, reason) => log.warn({ provider, reason }, 'listing the models of a provider failed'),
     }),
-    memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
+    memory: new MemoryGuard({
+      ...{ limits, clock },
+      onScarce: () => streams.cancelLongestStalled(),
+      measure: () => measureMemoryShare(options.processes),
+    }),
   };
 }
 
@@ -397,6 +402,8 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   wallClock?: () => number;
   /** How responses are shared between requests with the same `Idempotency-Key`; without it, they are not. */
   idempotency?: IdempotencyOptions | undefined;
+  /** How many processes like this one share the memory of the machine; 1 by default. */
+  processes?: number | undefined;
   /** Which responses are sent again for equal requests; without it, none are. */
   cache?: CacheOptions | undefined;
 }

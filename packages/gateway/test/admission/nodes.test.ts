@@ -92,7 +92,7 @@ describe.skipIf(!canRun)('two gateways behind nginx', () => {
     for (const asked of first) void asked.then((status) => refused.push(status));
     await expect.poll(() => refused.length, { timeout: 20_000 }).toBe(33);
     expect(count(refused)).toEqual({ 429: 33 });
-    expect(upstream.waiting).toBe(7);
+    await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(7);
     // What is running is known again after Redis was emptied.
     await redis.flush();
     expect(count(await Promise.all(ask('narrow-key-0123456789', 40)))).toEqual({ 429: 40 });
