@@ -35,10 +35,12 @@ export class PostgresServer {
   #user = {};
   #child;
   #count = 0;
+  #isDurable = false;
 
-  /** Starts a new and empty server. */
-  static async start() {
+  /** Starts a new and empty server. `isDurable`: it waits for the disk, as in production. */
+  static async start({ isDurable = false } = {}) {
     const server = new PostgresServer();
+    server.#isDurable = isDurable;
     server.#bin = findPostgres() ?? '';
     server.#user = findUser();
     server.#folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'));
@@ -52,7 +54,12 @@ export class PostgresServer {
 
   /** Starts the server again, with its data. */
   async resume() {
-    const options = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off', 'max_connections=200'];
+    const options = [
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+      `fsync=${this.#isDurable ? 'on' : 'off'}`,
+      'max_connections=200',
+    ];
     const args = ['-D', join(this.#folder, 'data'), '-p', String(this.#port), ...options.flatMap((option) => ['-c', option])];
     const child = spawn(join(this.#bin, 'postgres'), args, {
       ...this.#user,

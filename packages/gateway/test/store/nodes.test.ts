@@ -2,10 +2,14 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { KeyBook } from '../../src/keys/key-book.ts';
 import { createKeyText } from '../../src/keys/key-text.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
+import { createKysely, createPool } from '../../src/store/postgres/connection.ts';
+import { migratePostgres } from '../../src/store/postgres/store.ts';
+import { MIGRATIONS, type Migration } from '../../src/store/schema.ts';
 import { createAddress, createFolder, ENGINES, startPostgres } from './ledger-fixture.ts';
 import { assertBuilt } from './processes.ts';
 
@@ -22,6 +26,50 @@ afterEach(async () => {
 const until = async (check: () => Promise<boolean> | boolean): Promise<void> => {
   while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 5));
 };
+
+/** What a next release may add: tables, and columns that have a default or may be empty. */
+const NEXT: Migration = {
+  name: 'next',
+  up: async (db) => {
+    await sql`create table regions (id text primary key not null)`.execute(db);
+    await sql`alter table exchanges add column region text`.execute(db);
+    await sql`alter table attempts add column priority integer not null default 3`.execute(db);
+    await sql`alter table usage_rollups add column retries bigint not null default 0`.execute(db);
+    await sql`alter table client_keys add column owner text`.execute(db);
+  },
+};
+
+describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes of two releases', () => {
+  test('this release writes and reads while the next one migrates, and starts on its database', async () => {
+    const url = await createAddress();
+    const running = await openStore({ folder: null, url });
+    closers.push(() => running.close());
+    const record = async (store: Store): Promise<void> => {
+      const { id, ts } = store.createId();
+      const usage = { input_tokens: 100, output_tokens: 50, cost_micros: 9, ending: 'answered', http_status: 200 } as const;
+      await store.openExchange({ id, ts, key_id: 'k', model_requested: 'm' });
+      await store.openAttempt({ exchange_id: id, number: 1, ts, provider: 'p', model: 'm' });
+      await store.settleAttempt({ exchange_id: id, number: 1, ...usage });
+      await store.settleExchange({ id, ts, ...usage });
+    };
+    await record(running);
+    const during = record(running);
+    const pool = createPool(url, 1);
+    await migratePostgres(createKysely(pool), [...MIGRATIONS, NEXT]);
+    await pool.end();
+    await during;
+    await record(running);
+    const started = await openStore({ folder: null, url });
+    closers.push(() => started.close());
+    await record(started);
+    expect((await started.list()).exchanges.map(({ state, cost_micros }) => [state, cost_micros])).toEqual(
+      Array.from({ length: 4 }, () => ['settled', 9]),
+    );
+    expect(await running.spending({ by: 'key', of: 'k', since: 0 })).toBe(36);
+    const [{ version } = {}] = await (await startPostgres()).query(url, 'SELECT max(version) AS version FROM schema_versions');
+    expect(version).toBe(MIGRATIONS.length + 1);
+  });
+});
 
 describe.skipIf(!ENGINES.includes('PostgreSQL'))('keys of several nodes', () => {
   async function startNode(url: string, pepperFile: string, keyPollMs = 500): Promise<{ store: Store; book: KeyBook }> {
