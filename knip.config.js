@@ -27,7 +27,7 @@ export default {
     'packages/gateway': {
       entry: [...entriesOf('packages/gateway'), ...programsOf('packages/gateway')],
       project: PROJECT,
-      ignoreBinaries: ['mount', 'umount', 'openssl', 'promtool', 'nginx'],
+      ignoreBinaries: ['mount', 'umount', 'openssl', 'promtool'],
     },
     bench: {
       entry: ['*.js', 'subjects/*.js', 'gateway/*.js', 'nightly/*.js'],

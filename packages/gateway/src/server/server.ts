@@ -83,9 +83,11 @@ export class Gateway {
     const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
     // Keeps the process alive, unlike `sleep`.
-    if (delayMs > 0) await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs));
+    if (delayMs > 0) {
+      await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs));
+      await untilAllAccepted(this.#server);
+    }
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
-    await untilAllAccepted(this.#server);
     const closed = stopListening(this.#server);
     this.#tls?.closeHandshakes();
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
