@@ -34,7 +34,7 @@ export default {
     'packages/gateway': {
       entry: [...entriesOf('packages/gateway'), ...programsOf('packages/gateway')],
       project: PROJECT,
-      ignoreBinaries: ['mount', 'umount', 'openssl'],
+      ignoreBinaries: ['mount', 'umount', 'openssl', 'promtool'],
     },
     bench: {
       entry: ['*.js', 'subjects/*.js', 'gateway/*.js', 'nightly/*.js'],

@@ -26,6 +26,7 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...NEXT_ONLY],
     env: { XDG_DATA_HOME: DATA_HOME },
+    globalSetup: ['packages/gateway/test/real-parts/setup.js'],
     testTimeout: 60_000,
     pool: 'threads',
     // By default a core is left free, which is half of the smallest machine.

@@ -1,7 +1,8 @@
 /**
  * The store under load: exchanges that are opened, attempted and settled as a gateway does it. Prints writes and exchanges per second, how long
  * a settlement takes to be durable, and the delay of the event loop meanwhile. `--seconds 5`, `--streams 200`, `--rate 0` (exchanges per
- * second; 0 is as fast as possible).
+ * second; 0 is as fast as possible). `--postgres`: on a PostgreSQL server of its own, with `fsync`, instead of SQLite; `--nodes 2` with several
+ * nodes in this process.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,12 +11,15 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openStore } from '../packages/gateway/out/store/index.js';
+import { PostgresServer } from '../packages/gateway/test/real-parts/postgres.js';
 
 const { values: options } = parseArgs({
   options: {
     seconds: { type: 'string', default: '5' },
     streams: { type: 'string', default: '200' },
     rate: { type: 'string', default: '0' },
+    postgres: { type: 'boolean', default: false },
+    nodes: { type: 'string', default: '1' },
   },
 });
 const SECONDS = Number(options.seconds);
@@ -23,14 +27,19 @@ const STREAMS = Number(options.streams);
 const RATE = Number(options.rate);
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-ledger-'));
-const store = await openStore({ folder, ballastBytes: 0 });
+const server = options.postgres ? await PostgresServer.start({ isDurable: true }) : undefined;
+const url = await server?.createDatabase();
+const stores = [];
+for (let node = 0; node < (server ? Number(options.nodes) : 1); node++)
+  stores.push(await openStore(url === undefined ? { folder, ballastBytes: 0 } : { folder: null, url }));
 const times = [];
 let isRunning = true;
 let number = 0;
 
 async function runExchange() {
-  const { id, ts } = store.createId();
   const index = number++;
+  const store = stores[index % stores.length];
+  const { id, ts } = store.createId();
   await store.openExchange({
     id,
     ts,
@@ -93,7 +102,8 @@ console.log(
 console.log(`durable after: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`);
 console.log(`event loop delay: p50 ${ms(delay.percentile(50))} ms, p99 ${ms(delay.percentile(99))} ms, max ${ms(delay.max)} ms`);
 console.log(
-  `CPU of all threads: ${((used.user + used.system) / times.length).toFixed(0)} us per exchange; status ${JSON.stringify(store.status())}`,
+  `CPU of all threads: ${((used.user + used.system) / times.length).toFixed(0)} us per exchange; status ${JSON.stringify(stores[0].status())}`,
 );
-await store.close();
+for (const store of stores) await store.close();
+await server?.stop();
 rmSync(folder, { recursive: true, force: true });

@@ -61,7 +61,7 @@ const IMPORTED = {
   core: /^(?!)/,
   lab: /^(@sluice\/core(\/[\w-]+)*$|node:)/,
   gateway:
-    /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|@photostructure\/sqlite$|kysely$|picocolors$|pino$|prom-client$|undici$|ws$|yaml$|zod$)/,
+    /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|@photostructure\/sqlite$|ioredis$|kysely$|pg$|picocolors$|pino$|prom-client$|undici$|ws$|yaml$|zod$)/,
   // Of the gateway, types and pure modules only: the language of filters, names of sums, CSV, sections, and the derivation of streams.
   console:
     /^(preact(\/hooks)?$|@preact\/signals$|uplot(\/dist\/uPlot\.min\.css)?$|@sluice\/core(\/engine)?$|@gateway\/(admin\/(types|sections)|store\/(csv|filter|rollups)|capture\/json|capture\/inspect\/\w+)$)/,

@@ -21,6 +21,8 @@ const PROOFS = [
   { name: 'unauthenticated', script: './unauthenticated.js' },
   { name: 'kills', script: './kills.js' },
   { name: 'gateway-kills', script: './gateway-kills.js' },
+  { name: 'node-kills', script: './node-kills.js' },
+  { name: 'node-restarts', script: './node-restarts.js' },
   { name: 'limit-leaks', script: './limit-leaks.js' },
   { name: 'soak', script: './soak.js' },
 ];

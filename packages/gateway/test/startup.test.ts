@@ -56,6 +56,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   route: ['@photostructure/sqlite', '@sluice/lab/demo', '@sluice/lab/mutate', '@sluice/lab/replay', 'yaml', 'zod'],
   backup: ['@photostructure/sqlite'],
   restore: ['@photostructure/sqlite'],
+  migrate: ['@photostructure/sqlite'],
   prove: ['@sluice/lab/prove'],
   diff: ['@sluice/lab/tape'],
   shrink: ['@sluice/lab/shrink'],

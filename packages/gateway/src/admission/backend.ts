@@ -12,29 +12,65 @@ export const proceed = <T, U>(value: Maybe<T>, next: (value: T) => Maybe<U>): Ma
 
 /** Concurrency, rates and budgets. Every method is atomic. */
 export interface LimitBackend {
-  /** Takes one of `limit` slots for a member; false when all are taken. A slot is free again `LEASE_MS` after its last renewal. */
-  acquire(slots: string, member: string, limit: number): Maybe<boolean>;
+  /**
+   * Takes everything that a request needs, or nothing. A slot and a reservation end `LEASE_MS` after their last renewal.
+   * Rejects when what an account has spent cannot be read.
+   */
+  take(claim: Claim): Maybe<Taken>;
+  /** Raises a reservation to an amount; false when it does not fit. */
+  raise(member: string, micros: number): Maybe<boolean>;
+  /** A request has ended: gives back what it holds, and charges what it has spent. Only the first charge counts. */
+  end(ending: Ending): Maybe<void>;
   /** Keeps slots and reservations of running requests for another `LEASE_MS`. */
   renew(leases: Iterable<Lease>): Maybe<void>;
-  /** Frees the slot of a member. Has no effect when it is free. */
-  release(slots: string, member: string): Maybe<void>;
-  /** Adds an amount to a counter, unless it would exceed the limit. A counter starts again every `RATE_MS`. */
-  consume(counter: string, amount: number, limit: number): Maybe<RateState>;
-  /** Corrects what was consumed in a period of a counter. More than was consumed counts in the current period, if that is another. */
-  correct(counter: string, period: number, by: number): Maybe<void>;
-  /**
-   * Reserves an amount in all accounts or in none; returns the first account that it does not fit in. Rejects when what an
-   * account has spent cannot be read.
-   */
-  reserve(reservation: string, micros: number, accounts: readonly AccountLimit[]): Maybe<Shortage | undefined>;
-  /** Raises a reservation to an amount; false when it does not fit. */
-  raise(reservation: string, micros: number): Maybe<boolean>;
-  /** Ends a reservation: charges what was spent to the windows that it was made in. Only the first call counts. */
-  settle(reservation: string, charged: number): Maybe<void>;
   /** Reads what accounts have spent, so that their first request need not wait. */
   load(accounts: readonly AccountLimit[]): Promise<void>;
   /** All accounts in use. */
-  list(): readonly AccountStatus[];
+  list(): Maybe<readonly AccountStatus[]>;
+  /** Ends connections and timers. */
+  close(): Maybe<void>;
+}
+
+/** What a request needs to be admitted, checked in this order. */
+export interface Claim {
+  /** The id of the request. */
+  readonly member: string;
+  /** One of `limit` slots. */
+  readonly slots?: { readonly name: string; readonly limit: number } | undefined;
+  /** At most two: requests and tokens. */
+  readonly rates: readonly RateClaim[];
+  /** Reserved in all accounts. */
+  readonly money?: { readonly micros: number; readonly accounts: readonly AccountLimit[] } | undefined;
+}
+
+/** An amount for a counter, unless it would exceed the limit. A counter starts again every `RATE_MS`. */
+export interface RateClaim {
+  readonly counter: string;
+  readonly amount: number;
+  readonly limit: number;
+}
+
+/** The result of a claim. Unless it is `taken`, the request holds nothing. */
+export interface Taken {
+  readonly result: 'taken' | 'no slot' | 'over rate' | Shortage;
+  /** The counters that were checked; after `over rate`, the last of them refused. */
+  readonly rates: readonly RateState[];
+}
+
+/** What a request gives back when it ends. */
+export interface Ending {
+  readonly member: string;
+  readonly slots?: string | undefined;
+  readonly corrections: readonly Correction[];
+  /** What it has cost, in the windows that it was reserved in; undefined without a reservation. */
+  readonly charged?: number | undefined;
+}
+
+/** Corrects what was consumed in a period of a counter. More than was consumed counts in the current period, if that is another. */
+export interface Correction {
+  readonly counter: string;
+  readonly period: number;
+  readonly by: number;
 }
 
 /** A slot or reservation that a running request holds. */

@@ -9,12 +9,16 @@ import type { Metrics } from '../observe/metrics.ts';
 import {
   type AccountLimit,
   type AccountStatus,
+  type Claim,
+  type Correction,
   type Lease,
   type LimitBackend,
   type Maybe,
   proceed,
+  type RateClaim,
   type RateState,
   RENEW_MS,
+  type Taken,
 } from './backend.ts';
 import type { Demand } from './demand.ts';
 import {
@@ -60,7 +64,7 @@ export class AdmissionGate {
   admit(request: AdmissionRequest): Maybe<Admission> {
     const admission = new Admission(request);
     this.#open.add(admission);
-    this.#timer ??= this.#options.clock.setRepeating(() => void this.#renew(), RENEW_MS).unref();
+    this.#timer ??= this.#options.clock.setRepeating(() => this.#renew(), RENEW_MS).unref();
     try {
       const admitted = this.#take(admission);
       return admitted instanceof Promise ? admitted.catch((error: unknown) => this.#refuse(admission, error)) : admitted;
@@ -69,62 +73,42 @@ export class AdmissionGate {
     }
   }
 
+  /** One call of the backend: a shared one needs one round trip. */
   #take(admission: Admission): Maybe<Admission> {
-    return proceed(this.#takeSlot(admission), () =>
-      proceed(this.#takeRates(admission), () => proceed(this.#takeMoney(admission), () => admission)),
-    );
-  }
-
-  #takeSlot(admission: Admission): Maybe<void> {
-    const { id, rules } = admission.request;
-    const { key, concurrency } = rules;
-    if (concurrency === null) return;
-    return proceed(this.#options.backend.acquire(key, id, concurrency), (isFree) => {
-      if (!isFree) throw refuseConcurrency(concurrency);
-      admission.slots = key;
-    });
-  }
-
-  #takeRates(admission: Admission): Maybe<void> {
-    return proceed(this.#takeRequest(admission), () => this.#takeTokens(admission));
-  }
-
-  #takeRequest(admission: Admission): Maybe<void> {
-    const { key, requestsPerMinute: limit } = admission.request.rules;
-    if (limit === null) return;
-    return proceed(this.#options.backend.consume(`requests ${key}`, 1, limit), (state) => {
-      addRateHeaders(admission.headers, 'requests', limit, state);
-      if (!state.isAllowed) throw refuseRequests(limit, state, admission.headers);
-      admission.requests = { counter: `requests ${key}`, period: state.period, amount: 1 };
-    });
-  }
-
-  /** A request that needs more than the whole limit is admitted when nothing else was used; its real use counts later. */
-  #takeTokens(admission: Admission): Maybe<void> {
-    const { demand, rules } = admission.request;
-    const { key, tokensPerMinute: limit } = rules;
-    if (limit === null || !demand || typeof demand === 'string') return;
-    const needed = demand.tokens;
-    const amount = Math.min(needed, limit);
-    return proceed(this.#options.backend.consume(`tokens ${key}`, amount, limit), (state) => {
-      addRateHeaders(admission.headers, 'tokens', limit, state);
-      if (!state.isAllowed) throw refuseTokens(limit, needed, state, admission.headers);
-      admission.tokens = { counter: `tokens ${key}`, period: state.period, amount };
-    });
-  }
-
-  #takeMoney(admission: Admission): Maybe<void> {
     const { id, demand, rules } = admission.request;
-    if (rules.accounts.length === 0 || !demand) return;
-    if (typeof demand === 'string') throw refuseUncounted(demand);
-    const { micros } = demand;
-    if (typeof micros !== 'number') throw refuseUnpriced(micros);
-    return proceed(this.#options.backend.reserve(id, micros, rules.accounts), (shortage) => {
-      if (shortage) throw refuseMoney(micros, shortage);
-      this.#reserved += micros;
-      admission.unit = micros;
-      admission.reserved = micros;
+    const { key, concurrency, accounts } = rules;
+    const cost = accounts.length === 0 || !demand ? undefined : readCost(demand);
+    const claim: Claim = {
+      member: id,
+      slots: concurrency === null ? undefined : { name: key, limit: concurrency },
+      rates: listRates(admission.request),
+      money: typeof cost === 'number' ? { micros: cost, accounts } : undefined,
+    };
+    return proceed(this.#options.backend.take(claim), (taken) => {
+      this.#keep(admission, claim, taken);
+      // Checked after the rates: a client that sends too much is told so first.
+      if (cost instanceof LimitRefusal) throw cost;
+      return admission;
     });
+  }
+
+  /** Notes what a request holds. Throws the refusal when it was not admitted. */
+  #keep(admission: Admission, { slots, rates, money }: Claim, { result, rates: states }: Taken): void {
+    const { headers, request } = admission;
+    const { key } = request.rules;
+    for (const [index, { counter, limit }] of rates.entries()) {
+      const state = states[index];
+      if (state) addRateHeaders(headers, counter === nameRequests(key) ? 'requests' : 'tokens', limit, state);
+    }
+    if (result === 'no slot') throw refuseConcurrency(slots?.limit ?? 0);
+    if (result === 'over rate') throw refuseRate(admission, rates, states);
+    if (result !== 'taken') throw refuseMoney(money?.micros ?? 0, result);
+    admission.slots = slots?.name;
+    admission.consumed = rates.map(({ counter, amount }, index) => ({ counter, amount, period: states[index]?.period ?? 0 }));
+    if (!money) return;
+    this.#reserved += money.micros;
+    admission.unit = money.micros;
+    admission.reserved = money.micros;
   }
 
   /** Gives back what was taken before the refusal. */
@@ -173,16 +157,13 @@ export class AdmissionGate {
   }
 
   #giveBack(admission: Admission, used: Used): void {
-    const { backend } = this.#options;
-    const { slots, requests, tokens, reserved, request } = admission;
+    const { slots, consumed, reserved, request } = admission;
     this.#open.delete(admission);
-    if (slots !== undefined) this.#send(backend.release(slots, request.id));
-    if (requests && used === NOTHING_USED) this.#send(backend.correct(requests.counter, requests.period, -1));
-    if (tokens && used.tokens !== null && used.tokens !== tokens.amount)
-      this.#send(backend.correct(tokens.counter, tokens.period, used.tokens - tokens.amount));
-    if (reserved === undefined) return;
-    this.#reserved -= reserved;
-    this.#send(backend.settle(request.id, used.micros));
+    if (reserved !== undefined) this.#reserved -= reserved;
+    const corrections = listCorrections(request.rules.key, consumed, used);
+    const charged = reserved === undefined ? undefined : used.micros;
+    if (slots === undefined && corrections.length === 0 && charged === undefined) return;
+    this.#send(this.#options.backend.end({ member: request.id, slots, corrections, charged }));
   }
 
   /** What is given back to a shared backend need not be waited for: its leases end by themselves. */
@@ -204,7 +185,7 @@ export class AdmissionGate {
     const current = new Map(
       this.#listTagAccounts(budgets, now).map((account) => [`${account.period} ${account.of}`, account.micros]),
     );
-    return this.#options.backend.list().flatMap((status) => {
+    return (await this.#options.backend.list()).flatMap((status) => {
       const limit = status.by === 'key' ? status.micros : current.get(`${status.period} ${status.of}`);
       return limit === undefined ? [] : [this.#buildStatus({ ...status, micros: limit }, now)];
     });
@@ -225,9 +206,9 @@ export class AdmissionGate {
     this.#timer = undefined;
   }
 
-  #renew(): Maybe<void> {
+  #renew(): void {
     if (this.#open.size === 0) this.close();
-    return this.#options.backend.renew(listLeases(this.#open));
+    this.#send(this.#options.backend.renew(listLeases(this.#open)));
   }
 
   #countReserving(): number {
@@ -326,8 +307,7 @@ export class Admission {
   /** The state of the rates of its key, for the response. */
   readonly headers: HeaderBag = {};
   slots: string | undefined;
-  requests: Consumed | undefined;
-  tokens: Consumed | undefined;
+  consumed: readonly Consumed[] = [];
   /** What one attempt can cost. */
   unit = 0;
   /** Millionths of a dollar; undefined when no budget applies. */
@@ -347,6 +327,47 @@ export class Admission {
     const { demand } = this.request;
     return this.reserved === undefined || demand === undefined || typeof demand === 'string' ? 0 : demand.assume(elapsedMs);
   }
+}
+
+const nameRequests = (key: string): string => `requests ${key}`;
+
+/**
+ * What a request needs of the rates of its key. One that needs more tokens than the whole limit is admitted when nothing
+ * else was used; its real use counts later.
+ */
+function listRates({ demand, rules: { key, requestsPerMinute, tokensPerMinute } }: AdmissionRequest): RateClaim[] {
+  const rates: RateClaim[] = [];
+  if (requestsPerMinute !== null) rates.push({ counter: nameRequests(key), amount: 1, limit: requestsPerMinute });
+  if (tokensPerMinute !== null && demand && typeof demand !== 'string')
+    rates.push({ counter: `tokens ${key}`, amount: Math.min(demand.tokens, tokensPerMinute), limit: tokensPerMinute });
+  return rates;
+}
+
+/** The most that a request can cost, or why that is not known. */
+function readCost(demand: Demand | string): number | LimitRefusal {
+  if (typeof demand === 'string') return refuseUncounted(demand);
+  const { micros } = demand;
+  return typeof micros === 'number' ? micros : refuseUnpriced(micros);
+}
+
+/** The refusal of the last counter that was checked. */
+function refuseRate({ request, headers }: Admission, rates: readonly RateClaim[], states: readonly RateState[]): LimitRefusal {
+  const claim = rates[states.length - 1];
+  const state = states.at(-1);
+  if (!claim || !state) throw new Error('a rate was refused without its state');
+  const { demand, rules } = request;
+  if (claim.counter === nameRequests(rules.key)) return refuseRequests(claim.limit, state, headers);
+  const needed = demand && typeof demand !== 'string' ? demand.tokens : claim.amount;
+  return refuseTokens(claim.limit, needed, state, headers);
+}
+
+/** A refused request does not count as one; tokens are replaced by what was used, if that is known. */
+function listCorrections(key: string, consumed: readonly Consumed[], used: Used): Correction[] {
+  return consumed.flatMap(({ counter, period, amount }) => {
+    const isRequest = counter === nameRequests(key);
+    const real = isRequest ? (used === NOTHING_USED ? 0 : amount) : (used.tokens ?? amount);
+    return real === amount ? [] : [{ counter, period, by: real - amount }];
+  });
 }
 
 function* listLeases(admissions: Iterable<Admission>): Iterable<Lease> {

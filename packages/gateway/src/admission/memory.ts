@@ -5,13 +5,18 @@ import {
   type Account,
   type AccountLimit,
   type AccountStatus,
+  type Claim,
+  type Correction,
+  type Ending,
   LEASE_MS,
   type Lease,
   type LimitBackend,
   type Maybe,
   RATE_MS,
+  type RateClaim,
   type RateState,
   type Shortage,
+  type Taken,
 } from './backend.ts';
 import type { Window } from './windows.ts';
 
@@ -31,37 +36,69 @@ export class MemoryBackend implements LimitBackend {
     this.#book = new AccountBook(readSpending);
   }
 
-  acquire(slots: string, member: string, limit: number): boolean {
+  take(claim: Claim): Maybe<Taken> {
+    const { money } = claim;
+    if (!money || money.accounts.every((account) => this.#book.has(account))) return this.takeNow(claim);
+    return this.load(money.accounts).then(() => this.takeNow(claim));
+  }
+
+  /** Takes at once. All accounts must have been loaded. */
+  takeNow({ member, slots, rates: claims, money }: Claim): Taken {
+    const rates: RateState[] = [];
+    if (slots && !this.#hasSlot(slots.name, slots.limit)) return { result: 'no slot', rates };
+    for (const claim of claims) {
+      const state = this.#check(claim);
+      rates.push(state);
+      if (!state.isAllowed) return { result: 'over rate', rates };
+    }
+    const shortage = money && this.#book.reserve(member, money.micros, money.accounts);
+    if (shortage) return { result: shortage, rates };
+    for (const { counter, amount } of claims) this.#findCounter(counter).used += amount;
+    if (slots) this.#hold(slots.name, member);
+    return { result: 'taken', rates };
+  }
+
+  #hasSlot(slots: string, limit: number): boolean {
+    const members = this.#slots.get(slots);
+    if (!members || members.size < limit) return limit > 0;
     const now = this.#clock.now();
+    for (const [name, expiry] of members) if (expiry <= now) members.delete(name);
+    return members.size < limit;
+  }
+
+  #hold(slots: string, member: string): void {
     const members = this.#slots.get(slots) ?? new Map<string, number>();
-    if (members.size >= limit) for (const [name, expiry] of members) if (expiry <= now) members.delete(name);
-    if (members.size >= limit) return false;
-    members.set(member, now + LEASE_MS);
+    members.set(member, this.#clock.now() + LEASE_MS);
     this.#slots.set(slots, members);
-    return true;
   }
 
   renew(leases: Iterable<Lease>): void {
     const now = this.#clock.now();
-    for (const { slots, member } of leases) if (slots !== undefined) this.#slots.get(slots)?.set(member, now + LEASE_MS);
+    for (const { slots, member } of leases) if (slots !== undefined) this.#hold(slots, member);
     for (const [name, { startedAt }] of this.#counters) if (now - startedAt >= RATE_MS) this.#counters.delete(name);
   }
 
-  release(slots: string, member: string): void {
+  /** The state of a counter with the amount, if that is allowed. */
+  #check({ counter: name, amount, limit }: RateClaim): RateState {
+    const { used, startedAt } = this.#findCounter(name);
+    const isAllowed = used + amount <= limit;
+    const resetsInMs = startedAt + RATE_MS - this.#clock.now();
+    return { isAllowed, used: isAllowed ? used + amount : used, period: startedAt, resetsInMs };
+  }
+
+  end({ member, slots, corrections, charged }: Ending): void {
+    if (slots !== undefined) this.#release(slots, member);
+    for (const correction of corrections) this.#correct(correction);
+    if (charged !== undefined) this.#book.settle(member, charged);
+  }
+
+  #release(slots: string, member: string): void {
     const members = this.#slots.get(slots);
     members?.delete(member);
     if (members?.size === 0) this.#slots.delete(slots);
   }
 
-  consume(name: string, amount: number, limit: number): RateState {
-    const counter = this.#findCounter(name);
-    const isAllowed = counter.used + amount <= limit;
-    if (isAllowed) counter.used += amount;
-    const { used, startedAt } = counter;
-    return { isAllowed, used, period: startedAt, resetsInMs: startedAt + RATE_MS - this.#clock.now() };
-  }
-
-  correct(name: string, period: number, by: number): void {
+  #correct({ counter: name, period, by }: Correction): void {
     const counter = this.#findCounter(name);
     // What was saved in a period that is over cannot be used any more.
     if (counter.startedAt === period || by > 0) counter.used = Math.max(0, counter.used + by);
@@ -77,17 +114,8 @@ export class MemoryBackend implements LimitBackend {
     return counter;
   }
 
-  reserve(reservation: string, micros: number, accounts: readonly AccountLimit[]): Maybe<Shortage | undefined> {
-    if (accounts.every((account) => this.#book.has(account))) return this.#book.reserve(reservation, micros, accounts);
-    return this.load(accounts).then(() => this.#book.reserve(reservation, micros, accounts));
-  }
-
-  raise(reservation: string, micros: number): boolean {
-    return this.#book.raise(reservation, micros);
-  }
-
-  settle(reservation: string, charged: number): void {
-    this.#book.settle(reservation, charged);
+  raise(member: string, micros: number): boolean {
+    return this.#book.raise(member, micros);
   }
 
   async load(accounts: readonly AccountLimit[]): Promise<void> {
@@ -96,6 +124,10 @@ export class MemoryBackend implements LimitBackend {
 
   list(): readonly AccountStatus[] {
     return this.#book.list();
+  }
+
+  close(): void {
+    // Nothing is open.
   }
 }
 

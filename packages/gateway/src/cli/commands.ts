@@ -85,7 +85,7 @@ const INPUTS_ABOUT =
 export const COMMANDS: Readonly<Record<string, Command>> = {
   serve: defineCommand({
     summary: 'Start the gateway: any client, any provider, on one port',
-    usage: ['serve [--config FILE] [--host H] [--port N] [--data DIR] [--json]'],
+    usage: ['serve [--config FILE] [--host H] [--port N] [--data DIR] [--workers N] [--json]'],
     about:
       'Serves clients of all four protocols and forwards to the configured providers. Providers whose keys are in the environment work without a file; without any key, a built-in demo model responds. Reloads the configuration when its file changes, or on SIGHUP. SIGTERM and SIGINT let running streams finish; a second one stops at once. If stdin or stdout is a terminal at start, SIGHUP stops the gateway like SIGTERM. The log goes to stderr: one line per request on a terminal, JSON otherwise.',
     options: {
@@ -98,6 +98,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
         summary: 'folder for usage data, or "memory"; by default that of the configuration, or else a folder of the user',
         values: 'folders',
       },
+      workers: {
+        type: 'string',
+        value: 'N',
+        summary: 'processes that share the port, or "auto" for one per core (1); more than one needs store and limits_store',
+      },
       json: {
         type: 'boolean',
         summary: 'print the address and the providers as one JSON object on stdout; the log on stderr is JSON, too',
@@ -107,6 +112,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     examples: [
       { line: 'sluice serve', what: 'Use the keys in the environment, or the demo model' },
       { line: 'sluice serve --config sluice.yaml --port 8080', what: 'Use a configuration file' },
+      { line: 'sluice serve --workers auto', what: 'Use all cores, with PostgreSQL and Redis' },
     ],
     load: () => import('./commands/serve.ts'),
   }),
@@ -382,6 +388,27 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     words: 'files',
     examples: [{ line: 'sluice restore usage-2026-11-17.db', what: 'After the gateway was stopped' }],
     load: () => import('./commands/restore.ts'),
+  }),
+  migrate: defineCommand({
+    summary: 'Copy the data folder to a PostgreSQL database',
+    usage: ['migrate --to URL [--data DIR]'],
+    about:
+      'Copies keys with their limits and budgets, the audit log, and the ledger with its roll-ups, and checks that both places have the same number of rows and the same sums. The gateway of the folder must be stopped; gateways of the database may run. Running it again continues, and copies nothing twice. The folder stays as it is. The exit code is 1 when a gateway uses the folder, the database cannot be used, or rows differ.',
+    options: {
+      to: {
+        type: 'string',
+        value: 'URL',
+        summary:
+          'address of the database, or a reference to it such as env:SLUICE_STORE, which keeps the password out of the list of processes',
+      },
+      data: DATA_OPTION,
+    },
+    words: 'nothing',
+    examples: [
+      { line: 'sluice migrate --to env:SLUICE_STORE', what: 'After the gateway was stopped' },
+      { line: 'sluice migrate --to postgres://sluice@db.internal/sluice --data /var/lib/sluice', what: 'Of another folder' },
+    ],
+    load: () => import('./commands/migrate.ts'),
   }),
   assemble: defineCommand({
     summary: 'Assemble a recorded stream into the complete message and list protocol violations',

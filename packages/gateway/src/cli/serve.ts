@@ -1,5 +1,6 @@
 /** What the commands that start a server share: ports, listen errors, the gateway itself and its welcome text. */
 
+import { availableParallelism } from 'node:os';
 import { oneLine, systemCode } from '@sluice/lab/text';
 import { CLIENTS, chooseExampleModel, formatPasteLine, type Target } from '../clients/clients.ts';
 import type { Running, RunOptions } from '../server/run.ts';
@@ -11,8 +12,15 @@ import type { Colors } from '../terminal/text.ts';
 export async function startGateway({ config, ...options }: GatewayOptions, io: CliIo): Promise<Running> {
   // Imported on demand: the gateway loads more modules than all other commands together.
   const { run } = await import('../server/run.ts');
+  return explainMistakes(config, () =>
+    run({ ...options, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env }),
+  );
+}
+
+/** Mistakes in the configuration or the address become usage errors. */
+export async function explainMistakes<T>(config: string | undefined, start: () => Promise<T>): Promise<T> {
   try {
-    return await run({ ...options, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env });
+    return await start();
   } catch (error) {
     throw new UsageError(await explainStartError(error, config), { cause: error });
   }
@@ -91,6 +99,16 @@ export function parsePort(text: string): number {
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
   throw new UsageError(`--port must be a number up to 65535, not "${text.slice(0, 40)}"`);
 }
+
+/** Parses `--workers`. */
+export function parseWorkers(text: string): number {
+  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
+  const count = Number(text);
+  if (/^\d{1,3}$/.test(text) && count >= 1 && count <= MAX_WORKERS) return count;
+  throw new UsageError(`--workers must be "auto" or a number from 1 to ${MAX_WORKERS}, not "${oneLine(text.slice(0, 40))}"`);
+}
+
+const MAX_WORKERS = 64;
 
 /** Starts a server. An address that cannot be used becomes a usage error. */
 export async function listenOn(server: { listen(port: number): Promise<string> }, port: number): Promise<string> {

@@ -433,15 +433,15 @@ const SAFE_TO_SHOW =
 
 /** Settings that hold a secret. Only these may refer to files: any other file could be read by an error message. */
 const SECRET_SETTING =
-  /^(providers\/[^/]+\/(api_key|api_keys\/\d+|proxy|headers\/[^/]+)|auth\/keys\/\d+(\/key)?|(admin|metrics)\/key)$/;
+  /^(providers\/[^/]+\/(api_key|api_keys\/\d+|proxy|headers\/[^/]+)|auth\/keys\/\d+(\/key)?|(admin|metrics)\/key|limits_store(\/url)?)$/;
 
 /** Headers that identify the sender; others may be public. */
 const CREDENTIAL_HEADER = /\/headers\/[^/]*(authorization|key|token|secret|cookie)[^/]*$/i;
 
-/** Shorter values are placeholders such as `none`. A proxy is a secret when it has a password. */
+/** Shorter values are placeholders such as `none`. A proxy or a store is a secret when its URL has a password. */
 function isLiteralSecret(at: string, text: string): boolean {
   if (text.length < 8 || isReference(text) || text.includes('${')) return false;
-  if (at.endsWith('/proxy')) return /:\/\/[^/]*@/.test(text);
+  if (at.endsWith('/proxy') || at.startsWith('limits_store')) return /:\/\/[^/]*@/.test(text);
   return !at.includes('/headers/') || CREDENTIAL_HEADER.test(at);
 }
 

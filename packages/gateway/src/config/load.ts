@@ -64,9 +64,9 @@ export function listSecretVariables(file: string, text: string, env: Env): strin
   // Every variable expands to `${NAME}`, which unifies the notations of references.
   const document = new ConfigDocument(file, text, Object.fromEntries(Object.keys(env).map((name) => [name, `\${${name}}`])));
   if (document.syntax.length > 0) return [];
-  const { providers, auth, admin, metrics } = asRecord(document.value);
+  const { providers, auth, admin, metrics, store, limits_store } = asRecord(document.value);
   const settings = Object.values(asRecord(providers)).map(asRecord);
-  const access = [asRecord(auth)['keys'], asRecord(admin)['key'], asRecord(metrics)['key']];
+  const access = [asRecord(auth)['keys'], asRecord(admin)['key'], asRecord(metrics)['key'], store, limits_store];
   const secrets = [
     ...access,
     ...settings.flatMap(({ api_key, api_keys, headers, proxy }) => [api_key, api_keys, headers, proxy]),

@@ -33,8 +33,12 @@ export interface Options {
   readonly budgets: readonly TagBudget[];
   /** The time zone whose days, weeks and months budgets are for. */
   readonly time_zone: string;
+  /** Where limits are kept that several gateways share; in memory without it. */
+  readonly limits_store?: LimitsStoreOptions | undefined;
   /** The data folder, or `memory`; by default a folder of the user. */
   readonly data?: string | undefined;
+  /** The address of a PostgreSQL database, which holds keys and usage instead of the data folder. */
+  readonly store?: Secret | undefined;
   /** Whether responses wait until their usage is on disk. */
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
@@ -53,6 +57,18 @@ export interface Options {
   readonly log: { readonly level: LogLevel };
   /** Confirms that a reload may remove all client keys or the last provider. */
   readonly reset: boolean;
+}
+
+/** A Redis or Valkey server that keeps the limits of several gateways. */
+export interface LimitsStoreOptions {
+  /** `redis://` or `rediss://`, which may have a password. */
+  readonly url: Secret;
+  /** How many gateways share the limits. */
+  readonly nodes: number;
+  /** Before the name of every key. */
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  readonly connectTimeoutMs: number;
 }
 
 /** A client key of the file. */
@@ -457,11 +473,21 @@ export const LIMITS = {
     preset: '15s',
     about: 'How long the response status is held back while the upstream has sent nothing.',
   },
+  drainDelayMs: {
+    name: 'drain_delay',
+    kind: 'duration',
+    preset: 'off',
+    about:
+      'How long the gateway still accepts requests after SIGTERM, while `/health/ready` responds 503: as long as a load balancer needs to notice.',
+  },
   drainMs: { name: 'drain', kind: 'duration', preset: '115s', about: 'How long running streams may continue after SIGTERM.' },
 } as const satisfies Readonly<Record<string, LimitRow>>;
 
 /** One limit, with its default as it would be written in the file. */
-export type LimitRow = { readonly name: string; readonly about: string } & (
+export type LimitRow = {
+  readonly name: string;
+  readonly about: string;
+} /** A preset of `off` may be written in the file, too. */ & (
   | { readonly kind: 'duration'; readonly preset: string; readonly most?: string }
   | { readonly kind: 'bytes'; readonly preset: string }
   /** The minimum is 1, unless 0 makes sense. */

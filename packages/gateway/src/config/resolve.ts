@@ -9,6 +9,7 @@ import { NO_TERMS } from '../keys/settings.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { findFamily } from '../providers/families.ts';
 import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
+import { describeAddress, readAddress } from '../store/postgres/address.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { createGoal, type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
@@ -19,6 +20,7 @@ import type {
   IdempotencyOptions,
   KeyOptions,
   Limits,
+  LimitsStoreOptions,
   ListenAddress,
   LogLevel,
   ModelInAnswer,
@@ -54,7 +56,8 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
-  for (const secret of [adminKey, metricsKey]) if (secret) secrets.add(secret);
+  for (const secret of [adminKey, metricsKey, ...listStoreSecrets(options.store), ...listUrlSecrets(options.limits_store?.url)])
+    if (secret) secrets.add(secret);
   return Object.freeze({
     listen,
     trustedProxies: new AddressRanges(options.trusted_proxies),
@@ -70,7 +73,9 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     default_price: options.default_price,
     budgets: options.budgets,
     timeZone: options.time_zone,
+    limitsStore: options.limits_store,
     data: options.data,
+    store: readStore(world),
     durability: options.durability,
     retentionDays: options.retention,
     capture: options.capture,
@@ -86,6 +91,32 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     providerFor: (id: string) => providers.get(id),
     resolveModel: (name: string, client?: ProtocolId) => directory.resolve(name, client),
   });
+}
+
+/** A database. */
+export interface StoreAddress {
+  readonly url: Secret;
+  /** Host and name, without secrets. */
+  readonly place: string;
+}
+
+const readStore = ({ source }: ResolveContext): StoreAddress | undefined => {
+  const { store } = source.options;
+  return store && { url: store, place: describeAddress(store.reveal()) };
+};
+
+/** The password alone may be part of an error of the database. */
+function listStoreSecrets(store: Secret | undefined): Secret[] {
+  if (!store) return [];
+  const { password } = readAddress(store.reveal());
+  return [store, ...(typeof password === 'string' ? [new Secret(password)] : [])];
+}
+
+/** A URL, and its password alone, which errors may contain. */
+function listUrlSecrets(url: Secret | undefined): Secret[] {
+  if (!url) return [];
+  const { password } = new URL(url.reveal());
+  return password === '' ? [] : [url, new Secret(password)];
 }
 
 /** What a configuration is resolved with. */
@@ -137,8 +168,12 @@ export interface GatewayState {
   readonly budgets: readonly TagBudget[];
   /** The time zone whose days, weeks and months budgets are for. */
   readonly timeZone: string;
+  /** Where limits are kept that several gateways share; undefined for memory. */
+  readonly limitsStore: LimitsStoreOptions | undefined;
   /** The data folder, or `memory`; undefined for the default folder. */
   readonly data: string | undefined;
+  /** The database that holds keys and usage instead of the folder. */
+  readonly store: StoreAddress | undefined;
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
   readonly retentionDays: number | null;

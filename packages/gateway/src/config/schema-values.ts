@@ -76,7 +76,7 @@ type Limit = z.ZodPrefault<z.ZodType<number, string | number>>;
 export function createLimit(row: LimitRow): Limit {
   switch (row.kind) {
     case 'duration':
-      return limitDuration(row.most).prefault(row.preset).describe(row.about);
+      return (row.preset === 'off' ? durationOrOff : limitDuration(row.most)).prefault(row.preset).describe(row.about);
     case 'bytes':
       return size.prefault(row.preset).describe(row.about);
     case 'count':

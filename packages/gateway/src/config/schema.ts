@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { findProxyRangeFault } from '../http/client-address.ts';
 import { BUDGET_PATTERN, parseBudget } from '../keys/amounts.ts';
 import { isDate, KEY_SETTINGS, KeySettingError, type KeySettings, NO_TERMS, readKeyName, readTerms } from '../keys/settings.ts';
+import { readAddress } from '../store/postgres/address.ts';
 import {
   CACHE_SCOPES,
   type CacheOptions,
@@ -13,6 +14,7 @@ import {
   type KeyOptions,
   LIMITS,
   type Limits,
+  type LimitsStoreOptions,
   type ListenAddress,
   LOG_LEVELS,
   MODELS_IN_ANSWER,
@@ -561,6 +563,66 @@ const cache: z.ZodType<CacheOptions, unknown> = z
   .transform(({ models: names, ttl, max_bytes, scope }) => ({ models: names, ttlMs: ttl, maxBytes: max_bytes, scope }))
   .describe('Sends the response to an equal chat request again, from memory. Off without this section.');
 
+const store = z
+  .string()
+  .trim()
+  .superRefine((text, context) => {
+    try {
+      readAddress(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
+    }
+  })
+  .transform((text) => new Secret(text))
+  .describe(
+    `PostgreSQL database of keys and usage, shared by all nodes: postgres://user:password@host/database. Use a reference such as \${SLUICE_STORE}, because it has a password.`,
+  );
+
+const REDIS_ERROR = 'must be redis://HOST:PORT or rediss://HOST:PORT, with user, password and database where needed';
+
+const redisUrl = z
+  .string({ error: REDIS_ERROR })
+  .trim()
+  .refine(isRedisUrl, { error: REDIS_ERROR })
+  .transform((text) => new Secret(text));
+
+function isRedisUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, pathname } = new URL(text);
+  return /^rediss?:$/.test(protocol) && hostname !== '' && /^(\/\d{0,4})?$/.test(pathname);
+}
+
+const limitsStore: z.ZodType<LimitsStoreOptions, unknown> = z
+  .preprocess(
+    (value) => (typeof value === 'string' ? { url: value } : value),
+    z.strictObject({
+      url: redisUrl.describe('redis:// or rediss:// (TLS). Use a reference such as env:REDIS_URL when it has a password.'),
+      expected_nodes: z
+        .int()
+        .min(1)
+        .max(1000)
+        .prefault(1)
+        .describe('How many gateways share the limits. Each uses this part of every limit while Redis cannot be used.'),
+      prefix: z
+        .string()
+        .regex(/^[\w:.-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, ":", ".", "_" and "-"' })
+        .prefault('sluice:')
+        .describe('Before the name of every key.'),
+      timeout: duration.prefault('50ms').describe('How long Redis may take for one call.'),
+      connect_timeout: duration.prefault('200ms').describe('How long a connection may take.'),
+    }),
+  )
+  .transform(({ url, expected_nodes: nodes, prefix, timeout: timeoutMs, connect_timeout: connectTimeoutMs }) => ({
+    url,
+    nodes,
+    prefix,
+    timeoutMs,
+    connectTimeoutMs,
+  }))
+  .describe(
+    'Redis or Valkey, for limits that several gateways share: a URL, or a map with url. Without it, limits are in memory.',
+  );
+
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
   listen,
@@ -580,11 +642,13 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   default_price: price.describe('The price of models without a known one. Without it, their cost is unknown.').exactOptional(),
   budgets,
   time_zone: timeZone,
+  limits_store: limitsStore.exactOptional(),
   data: z
     .string()
     .min(1)
     .describe('Folder for usage data, or memory. Default: a folder of the user, such as ~/.local/share/sluice.')
     .exactOptional(),
+  store: store.exactOptional(),
   durability: z
     .enum(DURABILITIES)
     .prefault('strict')

@@ -5,7 +5,7 @@ import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
 import { readStamp } from '../http/file-stamp.ts';
 import { ConfigError, type Problem } from './document.ts';
 import { readFileVariables, SettingFiles } from './files.ts';
-import { loadConfig, type Source } from './load.ts';
+import { createDefaultSource, loadConfig, type Source } from './load.ts';
 import type { ReloadCause } from './reloads.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
 
@@ -197,6 +197,14 @@ export async function readConfig(file: string, options: ResolveOptions, given?: 
   return buildLoaded({ ...(await describeFile(file)), text }, options).state;
 }
 
+/** The configuration of the environment alone. */
+export function resolveEnvironment(options: ResolveOptions): GatewayState {
+  const source = createDefaultSource();
+  const { env, problems } = readFileVariables(options.env, source.files);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return resolveConfig(source, { ...options, env });
+}
+
 /** A configuration and the text it was read from. */
 interface Loaded {
   readonly text: string;
@@ -293,6 +301,7 @@ const FIXED_SECTIONS = [
   'limits',
   'log',
   'data',
+  'store',
   'durability',
   'retentionDays',
   'responses',
@@ -301,6 +310,7 @@ const FIXED_SECTIONS = [
   'metricsListen',
   'pepperFile',
   'timeZone',
+  'limitsStore',
 ] as const;
 
 const listRestartSections = (before: GatewayState, after: GatewayState): string[] =>

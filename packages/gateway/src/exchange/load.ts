@@ -129,13 +129,16 @@ export interface MemoryGuardOptions {
 
 const CHECK_MS = 1000;
 
-/** The share of memory in use, of the container or machine, or of V8's heap limit, whichever is larger. */
-export function measureMemoryShare(): number {
+/**
+ * The share of memory in use, of the container or machine, or of V8's heap limit, whichever is larger. `processes`: how many like this
+ * one share the container or machine.
+ */
+export function measureMemoryShare(processes = 1): number {
   const constrained = process.constrainedMemory() ?? 0;
   const machine = totalmem();
   const max = constrained > 0 && constrained < machine ? constrained : machine;
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return Math.max(readResidentBytes() / max, used / limit);
+  return Math.max((readResidentBytes() * processes) / max, used / limit);
 }
 
 /** 0 when unknown: node reads it from a file, which fails when no file descriptor is left. */

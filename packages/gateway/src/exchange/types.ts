@@ -27,6 +27,7 @@ import type { Clock } from '../http/clock.ts';
 import type { Gatekeeper } from '../keys/gatekeeper.ts';
 import type { Logger } from '../observe/log.ts';
 import type { ExchangeLabels, Metrics } from '../observe/metrics.ts';
+import type { Tracer } from '../observe/tracing/tracer.ts';
 import type { PriceTable } from '../prices/table.ts';
 import type { Routable } from '../routing/order.ts';
 import type { Router } from '../routing/router.ts';
@@ -91,6 +92,8 @@ export interface Services {
   readonly cache: ResponseCache | undefined;
   /** Captures exchanges; undefined when none is captured. */
   readonly observers: ExchangeObservers | undefined;
+  /** Makes spans of exchanges; undefined when they are not exported. */
+  readonly tracer: Tracer | undefined;
   /** Removes secrets and private hosts from text for clients. */
   readonly redact: (text: string) => string;
   /** The same for names of models, which clients repeat. */

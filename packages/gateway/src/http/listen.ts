@@ -35,3 +35,25 @@ export const stopListening = (server: Server | TlsServer): Promise<void> =>
   new Promise((resolve) => {
     server.close(() => resolve());
   });
+
+/**
+ * Waits for a turn of the event loop in which no connection was accepted: a listener that closes resets the connections that wait in
+ * the queue of the kernel, and a load balancer does not repeat a request that it has already sent on one.
+ */
+export async function untilAllAccepted(server: Server | TlsServer): Promise<void> {
+  let accepted = 0;
+  const count = (): void => void accepted++;
+  server.on('connection', count);
+  for (let turn = 0; turn < MAX_TURNS; turn++) {
+    const [before, begun] = [accepted, performance.now()];
+    await new Promise((resolve) => setImmediate(resolve));
+    // In a long turn, connections may have arrived after the kernel was asked.
+    if (accepted === before && performance.now() - begun < QUIET_TURN_MS) break;
+  }
+  server.off('connection', count);
+}
+
+/** Under constant load no turn may be quiet; then the listener closes anyway. */
+const MAX_TURNS = 2000;
+
+const QUIET_TURN_MS = 0.2;

@@ -4,13 +4,26 @@ import { type Clock, REAL_CLOCK, type Timer } from '../http/clock.ts';
 import type { Caller } from './caller.ts';
 import { createKeyText, parseKeyId } from './key-text.ts';
 import { createPepper, Pepper, readPepper } from './pepper.ts';
-import { type ActorKind, type AuditEntry, type KeyRecord, type KeyStore, MAX_KEYS, MAX_REVOKED_KEYS } from './records.ts';
+import {
+  type ActorKind,
+  type AuditEntry,
+  type KeyChange,
+  type KeyRecord,
+  type KeyStore,
+  MAX_KEYS,
+  MAX_REVOKED_KEYS,
+} from './records.ts';
 import { type KeySettings, readKeyName, readTerms, writeTerms } from './settings.ts';
 
 /** Whether a client may send requests. */
 export type Admission =
   | { readonly admitted: true; readonly caller: Caller }
-  | { readonly admitted: false; readonly reason: string };
+  | {
+      readonly admitted: false;
+      readonly reason: string;
+      /** The key may be valid: whether it is cannot be found out now. */
+      readonly isTemporary?: true;
+    };
 
 /** Why a change of a key was refused. */
 export class KeyError extends Error {
@@ -58,6 +71,18 @@ interface Entry {
 
 const TOUCH_MS = 60_000;
 
+/** How long keys are valid that could have been revoked by another node meanwhile. */
+const MAX_AGE_MS = 60_000;
+
+/** After this time without news, an unknown key may be one that another node has created. */
+const UNKNOWN_AGE_MS = 3000;
+
+const UNAVAILABLE: Admission = {
+  admitted: false,
+  reason: 'client keys cannot be checked now; retry later',
+  isTemporary: true,
+};
+
 /** All keys of one gateway. */
 export class KeyBook {
   readonly #options: KeyBookOptions;
@@ -92,8 +117,10 @@ export class KeyBook {
   /** Loads all keys. */
   static async open(options: KeyBookOptions): Promise<KeyBook> {
     const book = new KeyBook(options, await options.store.listKeys());
+    options.store.shared?.watch((change) => book.#apply(change));
     try {
       book.#loadPepper();
+      await book.#agreeOnPepper();
     } catch (error) {
       book.#timer.close();
       throw error;
@@ -126,6 +153,8 @@ export class KeyBook {
     if (parseKeyId(text) === undefined) return undefined;
     const given = this.#pepper.digest(text).toString('latin1');
     const entry = this.#digests.get(given);
+    const ageMs = this.#options.store.shared?.ageMs ?? 0;
+    if (ageMs > (entry ? MAX_AGE_MS : UNKNOWN_AGE_MS)) return UNAVAILABLE;
     return entry && this.#judge(entry, entry.digest === given);
   }
 
@@ -242,15 +271,25 @@ export class KeyBook {
   }
 
   #queue<Value>(work: () => Promise<Value>): Promise<Value> {
-    const next = this.#last.then(work, work);
+    // Other nodes may have changed the key.
+    const workWithNews = async (): Promise<Value> => {
+      await this.#options.store.shared?.sync();
+      return work();
+    };
+    const next = this.#last.then(workWithNews, workWithNews);
     this.#last = next;
     return next;
   }
 
   async #save(record: KeyRecord, change: Omit<AuditEntry, 'id' | 'ts' | 'object'>, endsRequests = false): Promise<void> {
-    await this.#options.store.saveKey(record, { ...this.#options.store.createId(), object: record.id, ...change });
-    this.#put(record);
-    for (const listener of this.#listeners) listener({ record, endsRequests });
+    const { store } = this.#options;
+    await store.saveKey(record, { ...store.createId(), object: record.id, ...change }, endsRequests);
+    this.#apply({ record, endsRequests });
+  }
+
+  #apply(change: KeyChange): void {
+    this.#put(change.record);
+    for (const listener of this.#listeners) listener(change);
   }
 
   #put(record: KeyRecord): void {
@@ -331,9 +370,25 @@ export class KeyBook {
     }
   }
 
+  /** All nodes of a store need the same pepper, so the first one creates it at its start. */
+  async #agreeOnPepper(): Promise<void> {
+    const { store, pepperFile } = this.#options;
+    if (!store.shared || this.#problem !== undefined) return;
+    if (!this.#isPepperStored && (await store.shared.readPepper()) !== undefined)
+      this.#refusePepper(`the pepper file "${pepperFile}" is missing, and other nodes use this database with theirs`);
+    else if ((await store.shared.claimPepper(this.#requirePepper().fingerprint)) !== this.#pepper.fingerprint)
+      this.#refusePepper(`the pepper file "${pepperFile}" is not the one of the other nodes of this database`);
+  }
+
+  #refusePepper(fact: string): void {
+    this.#problem = `${fact}; copy the file from a node that works, or set auth.pepper_file to its place`;
+    if (this.#options.requiresPepper) throw new KeyError('pepper', this.#problem);
+  }
+
   /** The pepper for a new secret; creates it for the first one. */
   #requirePepper(): Pepper {
-    if (this.#problem !== undefined && this.#names.size > 0) throw new KeyError('pepper', this.#problem);
+    if (this.#problem !== undefined && (this.#names.size > 0 || this.#options.store.shared))
+      throw new KeyError('pepper', this.#problem);
     const { pepperFile } = this.#options;
     if (!this.#isPepperStored && pepperFile !== null) {
       try {
@@ -345,13 +400,6 @@ export class KeyBook {
     }
     return this.#pepper;
   }
-}
-
-/** A key that was changed. */
-export interface KeyChange {
-  readonly record: KeyRecord;
-  /** Its running requests are to end. */
-  readonly endsRequests: boolean;
 }
 
 const toLookup = (hex: string): string => Buffer.from(hex, 'hex').toString('latin1');

@@ -63,15 +63,38 @@ export interface KeyReader {
   listAudit(query?: AuditQuery): Promise<AuditPage>;
 }
 
+/** A key that was changed. */
+export interface KeyChange {
+  readonly record: KeyRecord;
+  /** Its running requests are to end. */
+  readonly endsRequests: boolean;
+}
+
 /** Writes keys and the audit log. Each write resolves when it is durable. */
 export interface KeyStore extends KeyReader {
   /** A rising id, with the time of the wall clock. */
   createId(): { readonly id: string; readonly ts: number };
-  /** Creates or replaces a key, and adds to the audit log, in one transaction. */
-  saveKey(record: KeyRecord, entry: AuditEntry): Promise<void>;
+  /** Creates or replaces a key, and adds to the audit log, in one transaction. `endsRequests`: also on other nodes. */
+  saveKey(record: KeyRecord, entry: AuditEntry, endsRequests: boolean): Promise<void>;
   /** Records when keys were used. */
   touchKeys(uses: readonly (readonly [id: string, ts: number])[]): Promise<void>;
   addAudit(entry: AuditEntry): Promise<void>;
+  /** What a store has that other nodes use, too; undefined for a store of this gateway alone. */
+  readonly shared: SharedKeys | undefined;
+}
+
+/** Keys that other nodes change, too. */
+export interface SharedKeys {
+  /** Calls the listener after changes of other nodes; also after some that it knows. */
+  watch(listener: (change: KeyChange) => void): void;
+  /** Resolves when every change that was made before this call is known. */
+  sync(): Promise<void>;
+  /** How long ago all changes were known. */
+  readonly ageMs: number;
+  /** The fingerprint of the pepper that all nodes must have; undefined when there is none yet. */
+  readPepper(): Promise<string | undefined>;
+  /** Registers the fingerprint of a pepper. Returns the one that is in force. */
+  claimPepper(fingerprint: string): Promise<string>;
 }
 
 /** Keys that are not revoked. A gateway holds all of them in memory. */

@@ -14,7 +14,11 @@ export class Metrics {
   readonly #families: Families;
   readonly #texts: readonly { readonly text: string }[];
   #process: ProcessMetrics | undefined;
+  #join: ((own: string) => Promise<string>) | undefined;
   readonly #upstreamErrors: Counter;
+  readonly insuredRequests: Counter;
+  readonly droppedSpans: Counter;
+  readonly limitsStoreFailures: Counter;
   readonly #limitRefusals: Counter;
   readonly #overruns: Counter;
   readonly #overrunCost: Counter;
@@ -107,6 +111,21 @@ export class Metrics {
       labelNames: ['limit'],
       registers,
     });
+    this.insuredRequests = new Counter({
+      name: 'sluice_limits_insured_requests_total',
+      help: "Requests that were checked against this node's part of the limits, because the limits store could not be used.",
+      registers,
+    });
+    this.droppedSpans = new Counter({
+      name: 'sluice_trace_spans_dropped_total',
+      help: 'Spans that were not exported, because the collector failed or the queue was full.',
+      registers,
+    });
+    this.limitsStoreFailures = new Counter({
+      name: 'sluice_limits_store_failures_total',
+      help: 'Calls of the limits store that failed or took too long.',
+      registers,
+    });
     this.#overruns = new Counter({
       name: 'sluice_budget_overruns_total',
       help: 'Requests that cost more than was reserved for them.',
@@ -129,8 +148,19 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** All metrics in the exposition format of Prometheus. */
+  /** The page of `/metrics`, in the exposition format of Prometheus. */
   async text(): Promise<string> {
+    const own = await this.ownText();
+    return this.#join?.(own) ?? own;
+  }
+
+  /** Adds the metrics of other processes to the page. */
+  joinWith(join: (own: string) => Promise<string>): void {
+    this.#join = join;
+  }
+
+  /** The metrics of this process. */
+  async ownText(): Promise<string> {
     const families = this.#texts.map(({ text }) => `${text}\n`);
     return `${families.join('\n')}\n${await this.#registry.metrics()}`;
   }
@@ -181,6 +211,18 @@ export class Metrics {
   overran(micros: number): void {
     this.#overruns.inc();
     this.#overrunCost.inc(micros / MICROS_PER_DOLLAR);
+  }
+
+  /** Shows whether the limits store can be used; read on every scrape. */
+  watchLimitsStore(isUsed: () => boolean): void {
+    new Gauge({
+      name: 'sluice_limits_store_up',
+      help: 'Whether the limits store can be used: 1 or 0.',
+      registers: [this.#registry],
+      collect() {
+        this.set(isUsed() ? 1 : 0);
+      },
+    });
   }
 
   /** Shows what running requests hold of their budgets; read on every scrape. */

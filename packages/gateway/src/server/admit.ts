@@ -38,6 +38,7 @@ function findCaller({ client, headers, route, directory: { gatekeeper } }: Admis
   // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');
   const admission = gatekeeper.admit(headers, route.path);
+  if (!admission.admitted && admission.isTemporary) throw refusal(503, 'OVERLOADED', admission.reason, 1000);
   if (!admission.admitted) throw refusal(401, 'AUTHENTICATION', admission.reason);
   const { caller } = admission;
   if (caller.policy.addresses.length > 0) checkAddress(caller, client.address);

@@ -36,6 +36,12 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   const { streams } = services;
   const started = services.now();
   streams.enter(connection);
+  const { tracer } = services;
+  tracer?.receive(incoming.id, {
+    method: incoming.request.method ?? 'GET',
+    path: incoming.route.path,
+    headers: incoming.headers,
+  });
   let record: ExchangeRecord | undefined;
   let result: Result;
   try {
@@ -57,6 +63,7 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
     settleRecord(record, incoming, result);
     record.endAdmission(services.gate);
   }
+  tracer?.forget(incoming.id);
   report(incoming, result, (services.now() - started) / 1000, services);
 }
 

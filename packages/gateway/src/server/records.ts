@@ -1,18 +1,24 @@
 /** Opens the store of a gateway by its configuration, and keeps the records of exchanges in it. */
 
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReadSpending } from '../admission/memory.ts';
+import type { RedisBackend } from '../admission/redis/backend.ts';
 import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
-import type { GatewayState } from '../config/resolve.ts';
-import type { SecretRegistry } from '../config/secrets.ts';
+import type { GatewayState, StoreAddress } from '../config/resolve.ts';
+import { Secret, type SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
 import type { Services } from '../exchange/types.ts';
 import type { Clock } from '../http/clock.ts';
 import { KeyBook, KeyError } from '../keys/key-book.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { SpanExporter } from '../observe/tracing/exporter.ts';
+import { readTraceSettings } from '../observe/tracing/settings.ts';
+import type { Tracer } from '../observe/tracing/tracer.ts';
 import { defaultDataFolder, type Ledger, listFiles, openStore, type Store, StoreError } from '../store/index.ts';
+import type { WorkerLink } from './worker.ts';
 
 /** Where a gateway keeps its data: a folder, or `memory` for as long as it runs. */
 export interface DataOptions {
@@ -21,7 +27,7 @@ export interface DataOptions {
   env: Readonly<Record<string, string | undefined>>;
 }
 
-type DataState = Pick<GatewayState, 'data' | 'retentionDays'>;
+type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store'>;
 
 /**
  * Opens the store. A folder that the operator has chosen must work; the default one is replaced by memory, with a
@@ -29,6 +35,7 @@ type DataState = Pick<GatewayState, 'data' | 'retentionDays'>;
  */
 export async function openRecords({ data, env }: DataOptions, state: DataState, log: Logger): Promise<Store> {
   const configured = env['SLUICE_DATA'] || state.data;
+  if (state.store) return openDatabase(state.store, data === undefined || data === DEFAULT ? configured : data, state);
   const chosen = data === undefined ? (configured ?? MEMORY) : data === DEFAULT ? configured : data;
   const open = (folder: string | null): Promise<Store> => openStore({ folder, retentionDays: state.retentionDays });
   const folder = chosen ?? findDefaultFolder(env);
@@ -46,6 +53,22 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
   }
 }
 
+/** Opens a database. A folder that the operator has chosen holds what is of this node alone: captures, and the pepper by default. */
+async function openDatabase(
+  { url, place }: StoreAddress,
+  data: string | undefined,
+  { retentionDays }: DataState,
+): Promise<Store> {
+  const folder = data === undefined || data === MEMORY ? null : data;
+  try {
+    if (folder !== null) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return await openStore({ folder, url: url.reveal(), retentionDays });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([{ message: `store: the database ${place} cannot be used: ${reason}`, path: ['store'] }]);
+  }
+}
+
 /** The folder of the user; memory for a user without a home, such as that of a container. */
 function findDefaultFolder(env: DataOptions['env']): string {
   const home = env['HOME'] || env['USERPROFILE'] || '';
@@ -59,10 +82,12 @@ export async function openKeys(
   { log, isTaken }: { log: Logger; isTaken: (name: string) => boolean },
 ): Promise<KeyBook> {
   const onFailure = (reason: string): void => log.warn({ reason }, 'when client keys were used could not be recorded');
+  if (store.shared && store.folder === null && pepperFile === undefined)
+    throw new ConfigError([{ message: PEPPER_REQUIRED, path: ['auth', 'pepper_file'] }]);
   try {
     return await KeyBook.open({
       store,
-      pepperFile: choosePepperFile(store.folder, pepperFile),
+      pepperFile: choosePepperFile(store, pepperFile),
       requiresPepper: true,
       isTaken,
       onFailure,
@@ -74,15 +99,20 @@ export async function openKeys(
   }
 }
 
+const PEPPER_REQUIRED =
+  'auth.pepper_file: with a PostgreSQL store every node needs the same pepper; set auth.pepper_file to a file that all nodes have';
+
 /** The file of the pepper; null for a store in memory, whose keys end with it. */
-const choosePepperFile = (folder: string | null, configured: string | undefined): string | null =>
-  folder === null ? null : (configured ?? listFiles(folder).pepper);
+const choosePepperFile = ({ folder, shared }: Store, configured: string | undefined): string | null =>
+  folder === null ? ((shared && configured) ?? null) : (configured ?? listFiles(folder).pepper);
 
 /** Opens the captures of a gateway: in memory, and beside the store for exchanges that the configuration names. */
-export async function openCaptures(state: GatewayState, { store, secrets, services }: CaptureParts): Promise<Captures> {
+export async function openCaptures(state: GatewayState, { store, secrets, services, worker }: CaptureParts): Promise<Captures> {
   const { limits, clock, log, metrics } = services;
   const { models, providers, keys } = state.capture;
-  const folder = store.folder === null ? null : join(store.folder, CAPTURES_FOLDER);
+  // Each worker has a folder of its own, as it has limits for its files of its own.
+  const folder =
+    store.folder === null ? null : join(store.folder, CAPTURES_FOLDER, ...(worker ? [`worker-${worker.number}`] : []));
   if (folder === null && models.length + providers.length + keys.length > 0)
     log.warn('there is no data folder, so captures are kept in memory until the gateway stops');
   let isLogged = false;
@@ -98,6 +128,7 @@ interface CaptureParts {
   store: Store;
   secrets: SecretRegistry;
   services: Pick<Services, 'limits' | 'clock' | 'log' | 'metrics'>;
+  worker: WorkerLink | undefined;
 }
 
 /** The folder for captures, in the data folder. */
@@ -120,6 +151,76 @@ export const createReadSpending =
     await store.sync();
     return store.spending({ by, of, since });
   };
+
+/** Opens the limits that several gateways share; undefined when they are in memory. */
+export async function openLimits(
+  { limitsStore }: Pick<GatewayState, 'limitsStore'>,
+  { store, clock, log, metrics, workers = 1 }: LimitParts,
+): Promise<RedisBackend | undefined> {
+  if (!limitsStore) return undefined;
+  // Imported on demand: most gateways keep their limits in memory.
+  const { RedisBackend } = await import('../admission/redis/backend.ts');
+  const { url, ...options } = limitsStore;
+  let lastLogAt = Number.NEGATIVE_INFINITY;
+  const onConnectError = (reason: string): void => {
+    if (clock.now() - lastLogAt < LOG_EVERY_MS) return;
+    lastLogAt = clock.now();
+    log.warn({ reason }, 'the limits store cannot be connected');
+  };
+  return new RedisBackend({
+    ...options,
+    // Every worker counts as a gateway.
+    nodes: options.nodes * workers,
+    url: url.reveal(),
+    clock,
+    log,
+    readSpending: createReadSpending(store),
+    onConnectError,
+    onInsured: () => metrics().insuredRequests.inc(),
+    onFailure: () => metrics().limitsStoreFailures.inc(),
+  });
+}
+
+/** Opens the export of traces; undefined when the environment does not configure it. */
+export async function openTracing({ env, secrets, clock, log, metrics }: TracingParts): Promise<Tracing | undefined> {
+  const settings = readTraceSettings(env, (message) => log.warn({ reason: message }, 'tracing is not configured correctly'));
+  if (!settings) return undefined;
+  for (const value of Object.values(settings.headers)) secrets.add(new Secret(value));
+  const [{ SpanExporter }, { Tracer }] = await Promise.all([
+    import('../observe/tracing/exporter.ts'),
+    import('../observe/tracing/tracer.ts'),
+  ]);
+  let lastLogAt = Number.NEGATIVE_INFINITY;
+  const onDropped = (count: number, reason = 'the queue is full'): void => {
+    metrics().droppedSpans.inc(count);
+    if (clock.now() - lastLogAt < LOG_EVERY_MS) return;
+    lastLogAt = clock.now();
+    log.warn({ reason, spans: count }, 'spans were not exported');
+  };
+  const exporter = new SpanExporter({ settings, clock, onDropped });
+  const tracer = new Tracer({ settings, add: (span) => exporter.add(span), redact: (text) => secrets.redact(text) });
+  return { tracer, exporter };
+}
+
+interface Tracing {
+  tracer: Tracer;
+  exporter: SpanExporter;
+}
+
+interface TracingParts extends Omit<LimitParts, 'store'> {
+  env: DataOptions['env'];
+  secrets: SecretRegistry;
+}
+
+interface LimitParts {
+  store: Store;
+  clock: Clock;
+  log: Logger;
+  /** Created after the limits. */
+  metrics: () => Metrics;
+  /** How many workers this gateway has. */
+  workers?: number | undefined;
+}
 
 /** How the exchanges of a gateway are recorded. */
 export function createKeeping(

@@ -4,20 +4,20 @@ import { AdminAccess } from '../admin/access.ts';
 import { AdminApi } from '../admin/api.ts';
 import { ChangeFeed } from '../admin/live.ts';
 import type { AdminContext } from '../admin/route.ts';
+import type { LimitBackend } from '../admission/backend.ts';
 import { AdmissionGate } from '../admission/gate.ts';
 import { MemoryBackend } from '../admission/memory.ts';
 import type { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
 import { listSettings } from '../config/effective.ts';
-import { readFileVariables } from '../config/files.ts';
-import { createDefaultSource, findConfig } from '../config/load.ts';
+import { findConfig } from '../config/load.ts';
 import type { CacheOptions, Durability, IdempotencyOptions, Limits, LogLevel } from '../config/options.ts';
 import { type ReloadCause, ReloadHistory } from '../config/reloads.ts';
-import { findExposure, type GatewayState, type ResolveOptions, resolveConfig, type StoredKeys } from '../config/resolve.ts';
+import { findExposure, type GatewayState, type ResolveOptions, type StoredKeys } from '../config/resolve.ts';
 import { SecretRegistry } from '../config/secrets.ts';
-import { LiveConfig, readConfig, type WatchOptions } from '../config/watch.ts';
+import { LiveConfig, readConfig, resolveEnvironment, type WatchOptions } from '../config/watch.ts';
 import { IdempotentResponses } from '../exchange/idempotent-responses.ts';
-import { MemoryGuard, readConnectionShare, Streams } from '../exchange/load.ts';
+import { MemoryGuard, measureMemoryShare, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
 import { ResponseCache } from '../exchange/response-cache.ts';
 import { REVOKED, type Services } from '../exchange/types.ts';
@@ -27,10 +27,11 @@ import type { KeyBook } from '../keys/key-book.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
+import type { Tracer } from '../observe/tracing/tracer.ts';
 import { loadSnapshot } from '../prices/snapshot.ts';
 import { openResponseState } from '../responses/open.ts';
 import { Router } from '../routing/router.ts';
-import type { Store } from '../store/index.ts';
+import type { Ledger, Store } from '../store/index.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
@@ -38,8 +39,10 @@ import { memo } from '../upstream/memo.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
 import { MetricsListener } from './metrics-page.ts';
-import { createKeeping, createReadSpending, openCaptures, openKeys, openRecords } from './records.ts';
+import { combineObservers } from './observers.ts';
+import { createKeeping, createReadSpending, openCaptures, openKeys, openLimits, openRecords, openTracing } from './records.ts';
 import { Gateway } from './server.ts';
+import type { WorkerLink } from './worker.ts';
 
 /** Creates the gateway and starts to listen. Rejects with a `ConfigError` when the configuration is invalid. */
 export async function run({
@@ -51,6 +54,7 @@ export async function run({
   formatLog,
   data,
   watch = {},
+  worker,
 }: RunOptions): Promise<Running> {
   const secrets = new SecretRegistry();
   const file = given ?? findConfig(folder);
@@ -127,8 +131,16 @@ export async function run({
     log,
     sealKey: keys.deriveSecret('sluice capsules'),
   });
-  const services = createServices({
+  const limitBackend = await openLimits(first, {
+    ...{ store, clock: REAL_CLOCK, log },
+    metrics: () => services.metrics,
+    workers: worker?.count,
+  });
+  const tracing = await openTracing({ env, secrets, clock: REAL_CLOCK, log, metrics: () => services.metrics });
+  const services: Services = createServices({
     limits: first.limits,
+    limitBackend,
+    tracer: tracing?.tracer,
     log,
     redact,
     directory: () => directory,
@@ -140,9 +152,12 @@ export async function run({
     idempotency,
     cache,
     state: kept,
+    processes: worker?.count,
   });
+  worker?.watchMetrics(services.metrics);
+  if (limitBackend) services.metrics.watchLimitsStore(() => limitBackend.isShared);
   await services.gate.prepare(first.budgets);
-  captures = await openCaptures(first, { store, secrets, services });
+  captures = await openCaptures(first, { store, secrets, services, worker });
   services.metrics.watchProcess();
   const access = new AdminAccess({ policy: () => ({ adminKey: state.adminKey, hasClientKeys: hasKeys() }) });
   keys.listen(({ record, endsRequests }) => {
@@ -164,19 +179,21 @@ export async function run({
     },
     services,
   );
-  const gateway = new Gateway({ ...services, observers: captures }, admin, tls);
+  const gateway = new Gateway({ ...services, observers: combineObservers(captures, tracing?.tracer) }, admin, tls);
   const certificate = first.listen.tls && (await watchCertificate(first.listen.tls, gateway, log, watch.pollMs));
   const metricsListener = first.metricsListen && new MetricsListener(services);
-  const close = async (deadlineMs: number): Promise<void> => {
+  const close = async (deadlineMs: number, delayMs = 0): Promise<void> => {
     live?.config.close();
     certificate?.close();
     feed.close();
-    await gateway.close(deadlineMs);
+    await gateway.close(deadlineMs, delayMs);
     await captures?.close();
     await metricsListener?.close();
     services.metrics.close();
     await kept.close();
     services.gate.close();
+    limitBackend?.close();
+    await tracing?.exporter.flush();
     await keys.close();
     const lost = await store.close();
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
@@ -203,21 +220,13 @@ export async function run({
       captures,
       issueConsoleToken: () => access.issueToken(),
       reload,
-      close: (deadlineMs = first.limits.drainMs) => close(deadlineMs),
+      close: (deadlineMs = first.limits.drainMs) => close(deadlineMs, deadlineMs === 0 ? 0 : first.limits.drainDelayMs),
     };
   } catch (error) {
     // Close everything that would keep the process alive.
     await close(0);
     throw error;
   }
-}
-
-/** The configuration of the environment alone. */
-function resolveEnvironment(options: ResolveOptions): GatewayState {
-  const source = createDefaultSource();
-  const { env, problems } = readFileVariables(options.env, source.files);
-  if (problems.length > 0) throw new ConfigError(problems);
-  return resolveConfig(source, { ...options, env });
 }
 
 /** The certificate of the listener. A problem with it is one of the configuration. */
@@ -296,6 +305,8 @@ export interface RunOptions {
   formatLog?: (line: string) => string;
   /** Delays before a changed file is read, for tests. */
   watch?: WatchDelays;
+  /** The worker that this process is; undefined for a gateway in one process. */
+  worker?: WorkerLink | undefined;
 }
 
 type WatchDelays = Pick<WatchOptions, 'quietMs' | 'pollMs' | 'stableMs'>;
@@ -382,7 +393,7 @@ export function createServices(options: ServiceOptions): Services {
     random: Math.random,
     streams,
     gate: new AdmissionGate({
-      backend: new MemoryBackend(clock, createReadSpending(store)),
+      backend: options.limitBackend ?? new MemoryBackend(clock, createReadSpending(store)),
       timeZone,
       clock,
       wallClock,
@@ -398,7 +409,7 @@ export function createServices(options: ServiceOptions): Services {
     metrics,
     keeping:
       store &&
-      createKeeping(store, feed?.watch(store) ?? store, {
+      createKeeping(store, watchLedger(feed?.watch(store) ?? store, options.tracer), {
         durability,
         clock,
         log,
@@ -410,14 +421,22 @@ export function createServices(options: ServiceOptions): Services {
     responses: state?.responses,
     sealing: state?.sealing,
     observers: undefined,
+    tracer: options.tracer,
     modelLists: new ModelLists({
       dialer,
       clock,
       onFailure: (provider, reason) => log.warn({ provider, reason }, 'listing the models of a provider failed'),
     }),
-    memory: new MemoryGuard({ limits, clock, onScarce: () => streams.cancelLongestStalled() }),
+    memory: new MemoryGuard({
+      ...{ limits, clock },
+      onScarce: () => streams.cancelLongestStalled(),
+      measure: () => measureMemoryShare(options.processes),
+    }),
   };
 }
+
+/** The tracer sees what is recorded. */
+const watchLedger = (ledger: Ledger, tracer: Tracer | undefined): Ledger => tracer?.watch(ledger) ?? ledger;
 
 interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> {
   limits: Limits;
@@ -431,12 +450,18 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   state?: Pick<Services, 'responses' | 'sealing'>;
   /** Removed from what is recorded. */
   secrets?: SecretRegistry;
+  /** Where limits are kept; in memory by default. */
+  limitBackend?: LimitBackend | undefined;
+  /** Makes spans of exchanges; without it, there are none. */
+  tracer?: Tracer | undefined;
   /** The time zone of budgets; UTC by default. */
   timeZone?: string;
   /** Milliseconds since 1970, for budgets. */
   wallClock?: () => number;
   /** How responses are shared between requests with the same `Idempotency-Key`; without it, they are not. */
   idempotency?: IdempotencyOptions | undefined;
+  /** How many processes like this one share the memory of the machine; 1 by default. */
+  processes?: number | undefined;
   /** Which responses are sent again for equal requests; without it, none are. */
   cache?: CacheOptions | undefined;
 }

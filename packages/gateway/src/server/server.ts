@@ -13,7 +13,7 @@ import type { ConsoleRequest } from '../admin/send.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
 import { INTERNAL, type Services, STOPPED } from '../exchange/types.ts';
 import { type ClientAddress, readClientAddress } from '../http/client-address.ts';
-import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
+import { type ListenOptions, listen, stopListening, untilAllAccepted } from '../http/listen.ts';
 import { endWithReply, refusal } from '../http/refusal.ts';
 import { type TlsPair, TlsServer } from '../http/tls.ts';
 import { createUpgradableRequest, isWebSocketOffer } from '../http/upgrade.ts';
@@ -85,10 +85,18 @@ export class Gateway {
     this.#tls?.use(pair);
   }
 
-  /** Stops accepting requests and waits for running ones. After the deadline their clients receive an error. */
-  async close(deadlineMs: number): Promise<void> {
+  /**
+   * Reports that it is not ready any more, and still accepts requests for a while: a load balancer needs time to notice. Then stops
+   * accepting requests and waits for running ones. After the deadline their clients receive an error.
+   */
+  async close(deadlineMs: number, delayMs = 0): Promise<void> {
     const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
+    // Keeps the process alive, unlike `sleep`.
+    if (delayMs > 0) {
+      await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs));
+      await untilAllAccepted(this.#server);
+    }
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = stopListening(this.#server);
     this.#tls?.closeHandshakes();

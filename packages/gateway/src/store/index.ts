@@ -1,4 +1,5 @@
 /** The store of the gateway: a ledger of exchanges and attempts, its roll-ups, and queries over both. Other folders import this file. */
+import { isPostgres } from './postgres/address.ts';
 import { openSqliteReader, openSqliteStore } from './sqlite/store.ts';
 import type { Store, StoreOptions, StoreReader } from './store.ts';
 
@@ -32,7 +33,17 @@ export type { Ledger, Store, StoreOptions, StoreReader } from './store.ts';
  * Opens the store of a gateway. Throws a `StoreError`: `not_writable` (a caller may open one in memory instead), `owned` by another
  * gateway, or `damaged`.
  */
-export const openStore = (options: StoreOptions): Promise<Store> => openSqliteStore(options);
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { url } = options;
+  if (url === undefined) return openSqliteStore(options);
+  // Loaded only where it is needed, with its driver.
+  const { openPostgresStore } = await import('./postgres/store.ts');
+  return openPostgresStore({ ...options, url });
+}
 
-/** Opens the store of a folder for reading, also while a gateway owns it. */
-export const openStoreReader = (folder: string): Promise<StoreReader> => openSqliteReader(folder);
+/** Opens a folder or a PostgreSQL database for reading, also while gateways use it. */
+export async function openStoreReader(place: string): Promise<StoreReader> {
+  if (!isPostgres(place)) return openSqliteReader(place);
+  const { openPostgresReader } = await import('./postgres/store.ts');
+  return openPostgresReader(place);
+}

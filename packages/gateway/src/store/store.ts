@@ -59,7 +59,7 @@ export interface Ledger {
 
 /** The store of a gateway. */
 export interface Store extends Ledger, StoreReader, KeyStore {
-  /** The data folder; null in memory. */
+  /** The data folder; null without one, as in memory. */
   readonly folder: string | null;
   /** The id of this run of the gateway. */
   readonly boot: string;
@@ -70,7 +70,7 @@ export interface Store extends Ledger, StoreReader, KeyStore {
   sync(): Promise<void>;
   /** Starts to delete exchanges beyond the retention, in small transactions. Returns how many the first one deleted. */
   prune(): Promise<number>;
-  /** Copies the database to a new file while the gateway runs. */
+  /** Copies the database to a new file while the gateway runs. Rejects where other programs do that. */
   backup(file: string): Promise<void>;
   /** Writes what waits, and closes. Returns how many rows could not be written in time. */
   close(): Promise<number>;
@@ -81,14 +81,16 @@ export interface StoreStatus extends QueueStatus {
   readonly accepting: boolean;
   /** Checked in the background after the gateway did not end in order. */
   readonly integrity: 'unchecked' | 'checking' | 'ok' | 'damaged';
-  /** Exchanges that an earlier run left open. */
+  /** Exchanges that an earlier run or another node left open, and that were closed here. */
   readonly crashed_exchanges: number;
 }
 
 /** How to open a store. */
 export interface StoreOptions {
-  /** The data folder, created when missing; null keeps everything in memory. */
+  /** The data folder, created when missing; null keeps everything in memory, unless there is a `url`. */
   readonly folder: string | null;
+  /** The address of a PostgreSQL database, which holds everything instead of the folder. */
+  readonly url?: string | undefined;
   /** The name of this node; the host's name by default. */
   readonly node?: string;
   /** The id of this run; random by default. */
@@ -103,8 +105,14 @@ export interface StoreOptions {
   readonly ballastBytes?: number;
   /** Days that exchanges are kept; 400 by default, null for ever. Roll-ups are kept for ever. */
   readonly retentionDays?: number | null;
-  /** How long the writer waits for a lock of another process; 5,000 by default. */
+  /** SQLite: how long the writer waits for a lock of another process; 5,000 by default. */
   readonly busyMs?: number;
+  /** PostgreSQL: how long to wait for it. */
+  readonly patience?: { readonly connectMs?: number; readonly statementMs?: number; readonly lockMs?: number };
+  /** PostgreSQL: a node that gave no sign of life for this time is dead; 15,000 by default. */
+  readonly leaseMs?: number;
+  /** PostgreSQL: how often changes of keys by other nodes are asked for; 500 by default. */
+  readonly keyPollMs?: number;
   /** How long `close()` tries to write what waits; 10,000 by default. */
   readonly closeMs?: number;
   /** Timers and durations. */

@@ -1,37 +1,17 @@
 /** A gateway process that is killed while requests hold reservations. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../gateway/start.ts';
 import { createFolder } from '../store/ledger-fixture.ts';
 import { assertBuilt } from '../store/processes.ts';
+import { killProcesses, startProcess } from './process.ts';
 
 beforeAll(assertBuilt);
 
-const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
-
-const children = new Set<ChildProcess>();
-
-afterEach(() => {
-  for (const child of children) child.kill('SIGKILL');
-});
-
-async function startProcess(folder: string, config: string): Promise<{ url: string; child: ChildProcess }> {
-  const args = [SLUICE, 'serve', '--config', config, '--port', '0', '--json', '--data', folder];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  children.add(child);
-  let text = '';
-  child.stdout?.on('data', (data) => {
-    text += data;
-  });
-  const url = await eventually(() => /"url": ?"([^"]+)"/.exec(text)?.[1], 20_000);
-  return { url, child };
-}
+afterEach(killProcesses);
 
 /** An Anthropic upstream: reports 1,000 input tokens at the start; 500 output tokens at the end, which only `whole` has. */
 async function startUpstream() {

@@ -160,8 +160,12 @@ describe('variables that name a file', () => {
   });
 });
 
-test('variables of env: references are removed from the environment of client programs', () =>
-  expect(listSecretVariables('f', '{ admin: { key: env:A }, metrics: { key: file:/nowhere } }', { A: 'x' })).toEqual(['A']));
+test.each([
+  ['{ admin: { key: env:A }, metrics: { key: file:/nowhere } }', ['A']],
+  ['{ store: env:A, limits_store: { url: env:B } }', ['A', 'B']],
+])('variables of env: references in %s are removed from the environment of client programs', (text, names) =>
+  expect(listSecretVariables('f', text, { A: 'x', B: 'x' })).toEqual(names),
+);
 
 describe('a reload', () => {
   async function open(text: string) {

@@ -165,6 +165,19 @@ describe('a process', () => {
     expect(await exit).toEqual([0, null]);
   });
 
+  test('accepts requests after SIGTERM during drain_delay, and reports that it is not ready', async () => {
+    const { child, url } = await serve({ drain_delay: '1s' });
+    const ready = async (): Promise<number> => (await fetch(`${url}/health/ready`)).status;
+    expect(await ready()).toBe(200);
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    while ((await ready()) === 200) await new Promise((resolve) => setTimeout(resolve, 5));
+    const reply = await fetch(`${url}/health/live`);
+    expect([await ready(), reply.status, reply.headers.get('connection')]).toEqual([503, 200, 'close']);
+    expect(await exit).toEqual([0, null]);
+    await expect(fetch(url)).rejects.toThrow();
+  });
+
   test('exits at once on a second signal', async () => {
     const { child, url } = await serve({});
     faultd.play([{ hang: true }]);

@@ -1,4 +1,5 @@
 import type { ProtocolId } from '@sluice/core';
+import type { LimitBackend } from '../../src/admission/backend.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
@@ -35,6 +36,8 @@ export interface StartOptions {
   book?: KeyBook;
   /** Where exchanges are recorded; without it, they are not. */
   store?: Store;
+  /** Where limits are kept; in memory by default. */
+  limitBackend?: LimitBackend | undefined;
   /** Milliseconds since 1970, for budgets. */
   wallClock?: () => number;
   /** Parts that are not as usual. */
@@ -71,7 +74,7 @@ export interface Started {
 /** The gateway in this process, on a port of the system's choice. Every limit of the configuration may be short. */
 export async function startGateway(options: StartOptions): Promise<Started> {
   const { config, env = {}, hasBreakers = false, clock = REAL_CLOCK, book, services: change = (same) => same } = options;
-  const { store, wallClock } = options;
+  const { store, wallClock, limitBackend } = options;
   const secrets = new SecretRegistry();
   const listen = { host: '127.0.0.1', port: 0 };
   const source = loadConfig('sluice.json', JSON.stringify({ listen, ...config }), env);
@@ -90,6 +93,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     timeZone: state.timeZone,
     ...(store && { store }),
     ...(wallClock && { wallClock }),
+    limitBackend,
     idempotency: state.idempotency,
     cache: state.cache,
     state: kept,

@@ -10,7 +10,7 @@ import { Pepper } from '../../src/keys/pepper.ts';
 import type { KeyRecord, KeyStore } from '../../src/keys/records.ts';
 import { openStore, openStoreReader, type Store } from '../../src/store/index.ts';
 import { TestClock } from '../gateway/test-clock.ts';
-import { createFolder } from '../store/ledger-fixture.ts';
+import { createAddress, createFolder, ENGINES, type Engine } from '../store/ledger-fixture.ts';
 
 const DAY = 86_400_000;
 
@@ -20,8 +20,9 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-async function openFolder(folder: string | null): Promise<Store> {
-  const store = await openStore({ folder, ballastBytes: 0 });
+async function openFolder(folder: string | null, engine: Engine = 'SQLite'): Promise<Store> {
+  const url = engine === 'PostgreSQL' ? await createAddress() : undefined;
+  const store = await openStore({ folder, url, ballastBytes: 0 });
   closers.push(() => store.close());
   return store;
 }
@@ -40,9 +41,9 @@ const knock = (book: KeyBook, text: string): string => {
   return admission.admitted ? `admitted ${admission.caller.name}` : admission.reason;
 };
 
-describe('a key', () => {
+describe.each(ENGINES)('a key on %s', (engine) => {
   test('is found by its text, with its policy and tags, and by no other text', async () => {
-    const book = await openBook(await openFolder(null));
+    const book = await openBook(await openFolder(null, engine));
     expect(new Gatekeeper([], book).isOpen).toBe(true);
     const { record, text } = await book.create('alice', { models: 'gpt-*', tags: ['team=a'] }, 'cli');
     const gatekeeper = new Gatekeeper([], book);
@@ -60,7 +61,7 @@ describe('a key', () => {
 
   test('expires, by the clock', async () => {
     let now = Date.now();
-    const book = await openBook(await openFolder(null), { now: () => now });
+    const book = await openBook(await openFolder(null, engine), { now: () => now });
     const { text, record } = await book.create('alice', { expires: '90d' }, 'cli');
     now += 90 * DAY - 1;
     expect(knock(book, text)).toBe('admitted alice');
@@ -74,7 +75,7 @@ describe('a key', () => {
 
   test('is rotated: both secrets work for the overlap, then the new one only', async () => {
     let now = Date.now();
-    const book = await openBook(await openFolder(null), { now: () => now });
+    const book = await openBook(await openFolder(null, engine), { now: () => now });
     const first = await book.create('alice', {}, 'cli');
     const second = await book.rotate('alice', DAY, 'cli');
     expect(second.record.id).toBe(first.record.id);
@@ -89,7 +90,7 @@ describe('a key', () => {
   });
 
   test('is revoked at once, and the gateway stays closed after the last one', async () => {
-    const book = await openBook(await openFolder(null));
+    const book = await openBook(await openFolder(null, engine));
     const { text, record } = await book.create('alice', {}, 'cli');
     await book.revoke('alice', false, 'cli');
     expect(knock(book, text)).toBe('client key "alice" was revoked; request a new one');
@@ -105,7 +106,7 @@ describe('a key', () => {
   });
 
   test('has a name that no other has, also when both are created at the same time', async () => {
-    const book = await openBook(await openFolder(null), { isTaken: (name) => name === 'key-1' });
+    const book = await openBook(await openFolder(null, engine), { isTaken: (name) => name === 'key-1' });
     const results = await Promise.allSettled(['a', 'a', 'b', 'key-1'].map((name) => book.create(name, {}, 'cli')));
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
     await expect(book.edit('b', { name: 'a' }, 'cli')).rejects.toMatchObject({ code: 'exists' });
@@ -114,7 +115,7 @@ describe('a key', () => {
   });
 
   test('that cannot be written is not admitted and leaves nothing behind', async () => {
-    const store = await openFolder(null);
+    const store = await openFolder(null, engine);
     const failing: KeyStore = Object.assign(Object.create(store), {
       saveKey: () => Promise.reject(new Error('disk full')),
       listKeys: () => store.listKeys(),
@@ -150,6 +151,7 @@ describe('10,000 keys', () => {
       saveKey: async () => void reads.push('saveKey'),
       touchKeys: async () => void reads.push('touchKeys'),
       addAudit: async () => void reads.push('addAudit'),
+      shared: undefined,
     };
     return { spy, reads };
   }
@@ -275,7 +277,7 @@ describe('the store', () => {
     const touched: number[] = [];
     const counting: KeyStore = Object.assign(Object.create(store), {
       createId: () => store.createId(),
-      saveKey: (record: KeyRecord, entry: never) => store.saveKey(record, entry),
+      saveKey: (record: KeyRecord, entry: never) => store.saveKey(record, entry, false),
       listKeys: () => store.listKeys(),
       touchKeys: async (uses: readonly unknown[]) => void touched.push(uses.length),
     });
@@ -333,7 +335,7 @@ describe('the store', () => {
       const store = await openFolder(null);
       const { record } = await (await openBook(store)).create('alice', {}, 'cli');
       const entry = { ...store.createId(), actor: 'cli', action: text, object: text, details: { text } } as const;
-      await store.saveKey({ ...record, id: text, name: `${text}n`, tags: [text] }, entry);
+      await store.saveKey({ ...record, id: text, name: `${text}n`, tags: [text] }, entry, false);
       await store.touchKeys([[text, 5]]);
       const keys = await store.listKeys();
       expect(keys.map(({ name }) => name)).toContain('alice');

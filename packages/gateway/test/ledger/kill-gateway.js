@@ -21,7 +21,7 @@ export async function proveGatewayKills(folder, kills, streams, random = Math.ra
   const next = { number: 0 };
   try {
     for (let kill = 0; kill < kills; kill++) {
-      const gateway = await startGateway(folder, config);
+      const gateway = await startGateway(config, '--data', folder);
       const clients = Array.from({ length: streams }, () => askUntilKilled(gateway, next, seen));
       // From before the first response to after the last one of the first requests.
       await waitForEnds(seen, seen.filter(({ hasEnd }) => hasEnd).length + Math.floor(random() * streams * 1.5));
@@ -36,24 +36,31 @@ export async function proveGatewayKills(folder, kills, streams, random = Math.ra
   }
   const store = await openStore({ folder, ballastBytes: 0 });
   await store.close();
-  return { kills, requests: next.number, ...inspect(folder, upstream.served, seen) };
+  const db = new DatabaseSync(join(folder, 'sluice.db'), { readOnly: true });
+  const found = await inspect(async (text) => db.prepare(text).all(), upstream.served, seen);
+  db.close();
+  return { kills, requests: next.number, ...found };
 }
 
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function waitForEnds(seen, count) {
+/** Waits until clients have seen this many ends of responses. */
+export async function waitForEnds(seen, count) {
   for (let turn = 0; turn < 1000 && seen.filter(({ hasEnd }) => hasEnd).length < count; turn++) await sleep(10);
 }
 
-const buildConfig = (port) => `log: { level: error }
+/** The configuration of a gateway in front of the upstream. */
+export const buildConfig = (port) => `log: { level: error }
 default_price: { input: "0.15", output: "0.61" }
 providers:
   up: { protocol: openai-chat, base_url: "http://127.0.0.1:${port}/v1", api_key: some-key-0123456789, repair: false }
   an: { protocol: anthropic-messages, base_url: "http://127.0.0.1:${port}", api_key: some-key-0123456789 }
 `;
 
-async function startGateway(folder, config) {
-  const args = [SLUICE, 'serve', '--config', config, '--port', '0', '--json', '--data', folder];
+/** Starts a gateway process. */
+export async function startGateway(config, ...options) {
+  const port = options.includes('--port') ? [] : ['--port', '0'];
+  const args = [SLUICE, 'serve', '--config', config, ...port, '--json', ...options];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const closed = new Promise((resolve) => child.once('close', resolve));
   const url = await new Promise((resolve, reject) => {
@@ -82,7 +89,8 @@ const usageOf = (number) => ({ input: 1000 + number, output: 1 + (number % 97) }
 
 const costOf = ({ input, output }) => Math.floor((15 * input + 61 * output + 50) / 100);
 
-function startUpstream() {
+/** Starts the upstream. */
+export function startUpstream() {
   const server = createServer((incoming, response) => {
     let body = '';
     incoming.on('data', (data) => {
@@ -156,7 +164,7 @@ function listMessagesFrames(number) {
 // ---- the clients
 
 /** Sends one request after the other until the gateway is gone. */
-async function askUntilKilled(gateway, next, seen) {
+export async function askUntilKilled(gateway, next, seen) {
   while (!gateway.isKilled) {
     const number = next.number++;
     const entry = { number, id: undefined, hasContent: false, hasEnd: false, gateway };
@@ -165,8 +173,8 @@ async function askUntilKilled(gateway, next, seen) {
   }
 }
 
-/** Both protocols to both upstreams, as a stream and whole. */
-function ask(url, entry) {
+/** Both protocols to both upstreams, as a stream and whole. Resolves when the connection is over. */
+export function ask(url, entry) {
   const { number } = entry;
   const isStream = number % 8 !== 0;
   const path = number % 2 === 0 ? '/v1/chat/completions' : '/v1/messages';
@@ -177,6 +185,7 @@ function ask(url, entry) {
     const outgoing = request(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' } }, (response) => {
       let text = '';
       entry.id = response.headers['x-sluice-request-id'];
+      entry.status = response.statusCode;
       response.on('data', (data) => {
         text += data;
         entry.hasContent ||= text.includes('One');
@@ -195,62 +204,72 @@ function ask(url, entry) {
 
 // ---- the comparison
 
-function inspect(folder, served, seen) {
-  const db = new DatabaseSync(join(folder, 'sluice.db'), { readOnly: true });
-  const violations = [...findViolations(db, seen), ...findWrongAttempts(db, served), ...findWrongSums(db)];
-  const { rows, crashed } = db.prepare("SELECT count(*) AS rows, sum(state = 'crashed') AS crashed FROM exchanges").get();
-  db.close();
+/** Compares a ledger with what the upstream served and what the clients saw. `read` runs a query. */
+export async function inspect(read, served, seen) {
+  const violations = [
+    ...(await findViolations(read, seen)),
+    ...(await findOpenRows(read)),
+    ...(await findWrongAttempts(read, served)),
+    ...(await findWrongSums(read)),
+  ];
+  const [{ rows, crashed }] = await read(
+    "SELECT count(*) AS rows, sum(CASE WHEN state = 'crashed' THEN 1 ELSE 0 END) AS crashed FROM exchanges",
+  );
   const count = (name) => seen.filter((entry) => entry[name]).length;
   const late = new Set(seen.map(({ gateway }) => gateway).filter(({ isLate }) => isLate)).size;
   return { rows, crashed, late, contents: count('hasContent'), ends: count('hasEnd'), violations };
 }
 
-function* findViolations(db, seen) {
-  const rows = new Map(
-    db
-      .prepare('SELECT * FROM exchanges')
-      .all()
-      .map((row) => [row.request_id, row]),
+async function findViolations(read, seen) {
+  const rows = new Map((await read('SELECT * FROM exchanges')).map((row) => [row.request_id, row]));
+  const answered = await read("SELECT exchange_id, count(*) AS n FROM attempts WHERE ending = 'answered' GROUP BY exchange_id");
+  const answers = new Map(answered.map(({ exchange_id, n }) => [exchange_id, n]));
+  return seen.flatMap((entry) => {
+    const found = entry.hasContent || entry.hasEnd ? findViolation(entry, rows.get(entry.id), answers) : undefined;
+    return found ?? [];
+  });
+}
+
+function findViolation({ number, hasEnd, gateway }, row, answers) {
+  const { input, output } = usageOf(number);
+  if (!row) return `the client of ${number} saw a response, which has no row`;
+  // A reused connection that the upstream closes is replaced, by a second attempt.
+  if (row.attempts !== 1 && answers.get(row.id) > 1) return `the client of ${number} saw content of ${row.attempts} attempts`;
+  if (hasEnd && row.state === 'crashed' && gateway.isLate) return undefined;
+  if (hasEnd && (row.state !== 'settled' || row.input_tokens !== input || row.output_tokens !== output))
+    return `the client of ${number} saw the end, which is ${row.state} with ${row.input_tokens} and ${row.output_tokens} tokens`;
+  if (hasEnd && row.cost_micros !== costOf({ input, output })) return `${number} cost ${row.cost_micros}`;
+  // Usage that was reported before the content is written beside it, so a crash may come first.
+  if (row.state === 'crashed' && row.input_tokens !== null && row.input_tokens !== input)
+    return `${number} has crashed with ${row.input_tokens} tokens`;
+  return undefined;
+}
+
+/** Nothing is open, and no request has two rows. */
+async function findOpenRows(read) {
+  const open = await read(
+    "SELECT id FROM exchanges WHERE state = 'open' UNION ALL SELECT exchange_id FROM attempts WHERE state = 'open'",
   );
-  const answered = db.prepare("SELECT count(*) AS n FROM attempts WHERE exchange_id = ? AND ending = 'answered'");
-  for (const { number, id, hasContent, hasEnd, gateway } of seen) {
-    if (!hasContent && !hasEnd) continue;
-    const { input, output } = usageOf(number);
-    const row = rows.get(id);
-    if (!row) yield `the client of ${number} saw a response, which has no row`;
-    // A reused connection that the upstream closes is replaced, by a second attempt.
-    else if (row.attempts !== 1 && answered.get(row.id).n > 1)
-      yield `the client of ${number} saw content of ${row.attempts} attempts`;
-    else if (hasEnd && row.state === 'crashed' && gateway.isLate) continue;
-    else if (hasEnd && (row.state !== 'settled' || row.input_tokens !== input || row.output_tokens !== output))
-      yield `the client of ${number} saw the end, which is ${row.state} with ${row.input_tokens} and ${row.output_tokens} tokens`;
-    else if (hasEnd && row.cost_micros !== costOf({ input, output })) yield `${number} cost ${row.cost_micros}`;
-    // Usage that was reported before the content is written beside it, so a crash may come first.
-    else if (row.state === 'crashed' && row.input_tokens !== null && row.input_tokens !== input)
-      yield `${number} has crashed with ${row.input_tokens} tokens`;
-  }
-  const open = db
-    .prepare("SELECT id FROM exchanges WHERE state = 'open' UNION ALL SELECT exchange_id FROM attempts WHERE state = 'open'")
-    .all();
-  for (const { id } of open) yield `${id} is still open`;
-  const twice = db.prepare('SELECT request_id AS id FROM exchanges GROUP BY request_id HAVING count(*) > 1').all();
-  for (const { id } of twice) yield `${id} has two rows`;
+  const twice = await read('SELECT request_id AS id FROM exchanges GROUP BY request_id HAVING count(*) > 1');
+  return [...open.map(({ id }) => `${id} is still open`), ...twice.map(({ id }) => `${id} has two rows`)];
 }
 
 /** No more attempts than were sent, apart from those that were killed on their way. */
-function* findWrongAttempts(db, served) {
-  const { settled } = db.prepare("SELECT count(*) AS settled FROM attempts WHERE ending = 'answered'").get();
-  if (settled > served.length) yield `${settled} attempts are answered, but the upstream served ${served.length}`;
-  if (new Set(served).size !== served.length) yield 'a request was sent twice';
-  const orphans = db.prepare('SELECT count(*) AS n FROM attempts WHERE exchange_id NOT IN (SELECT id FROM exchanges)').get();
-  if (orphans.n > 0) yield `${orphans.n} attempts have no exchange`;
+async function findWrongAttempts(read, served) {
+  const found = [];
+  const [{ settled }] = await read("SELECT count(*) AS settled FROM attempts WHERE ending = 'answered'");
+  if (settled > served.length) found.push(`${settled} attempts are answered, but the upstream served ${served.length}`);
+  if (new Set(served).size !== served.length) found.push('a request was sent twice');
+  const [orphans] = await read('SELECT count(*) AS n FROM attempts WHERE exchange_id NOT IN (SELECT id FROM exchanges)');
+  if (orphans.n > 0) found.push(`${orphans.n} attempts have no exchange`);
+  return found;
 }
 
 /** Every settled and crashed exchange is in the roll-ups, once. */
-function* findWrongSums(db) {
+async function findWrongSums(read) {
   const sums = 'sum(input_tokens) AS input, sum(output_tokens) AS output, sum(cost_micros) AS cost';
-  const rows = db.prepare(`SELECT count(*) AS requests, ${sums} FROM exchanges`).get();
-  const stored = db.prepare(`SELECT sum(requests) AS requests, ${sums} FROM usage_rollups WHERE rollup = 1`).get();
-  if (JSON.stringify(stored) !== JSON.stringify(rows))
-    yield `the roll-ups have ${JSON.stringify(stored)}, the rows ${JSON.stringify(rows)}`;
+  const [rows] = await read(`SELECT count(*) AS requests, ${sums} FROM exchanges`);
+  const [stored] = await read(`SELECT sum(requests) AS requests, ${sums} FROM usage_rollups WHERE rollup = 1`);
+  const isSame = JSON.stringify(stored) === JSON.stringify(rows);
+  return isSame ? [] : [`the roll-ups have ${JSON.stringify(stored)}, the rows ${JSON.stringify(rows)}`];
 }

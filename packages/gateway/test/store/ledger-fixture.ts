@@ -2,7 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
+import type { Boot, Operation, RejectedOperation } from '../../src/store/operations.ts';
+import { createPool, createKysely as createPostgresKysely, PATIENCE } from '../../src/store/postgres/connection.ts';
+import { PostgresLedger } from '../../src/store/postgres/ledger.ts';
+import { migratePostgres } from '../../src/store/postgres/store.ts';
 import { Queries } from '../../src/store/queries.ts';
 import type { ExchangeSettlement } from '../../src/store/rows.ts';
 import {
@@ -19,13 +23,37 @@ import {
 import { migrate } from '../../src/store/schema.ts';
 import { type Database, openWriter, UNGUARDED } from '../../src/store/sqlite/database.ts';
 import { createKysely } from '../../src/store/sqlite/kysely.ts';
-import { type Operation, SqliteLedger } from '../../src/store/sqlite/ledger.ts';
+import { type Recovery, SqliteLedger } from '../../src/store/sqlite/ledger.ts';
+import { findPostgres, PostgresServer } from '../real-parts/postgres.js';
 
-const cleanups: (() => void)[] = [];
+const cleanups: (() => unknown)[] = [];
 
-afterEach(() => {
-  for (const clean of cleanups.splice(0)) clean();
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
 });
+
+// ---- engines: every test of a ledger runs on both databases
+
+/** The databases that a ledger can be on. */
+export type Engine = 'SQLite' | 'PostgreSQL';
+
+/** Those that are installed here. */
+export const ENGINES: readonly Engine[] = findPostgres() === undefined ? ['SQLite'] : ['SQLite', 'PostgreSQL'];
+
+let server: Promise<PostgresServer> | undefined;
+
+afterAll(async () => {
+  await (await server)?.stop();
+});
+
+/** The PostgreSQL server of this file. */
+export function startPostgres(): Promise<PostgresServer> {
+  server ??= PostgresServer.start();
+  return server;
+}
+
+/** The address of a new and empty PostgreSQL database. */
+export const createAddress = async (): Promise<string> => (await startPostgres()).createDatabase();
 
 /** A new folder, deleted after the test. */
 export function createFolder(): string {
@@ -34,20 +62,78 @@ export function createFolder(): string {
   return folder;
 }
 
+type Row = Record<string, unknown>;
+
+/** A run of a gateway on a database. */
+export interface TestLedger {
+  readonly queries: Queries;
+  write(operations: readonly Operation[]): Promise<RejectedOperation[]>;
+  /** Begins this run, and closes what all others left open. */
+  recover(now: number): Promise<Recovery>;
+  end(now: number): Promise<void>;
+  /** A later run on the same database. */
+  next(boot: string): TestLedger;
+  /** The rows of a query. */
+  all(text: string): Promise<Row[]>;
+  /** Deletes all rows. */
+  clear(): Promise<void>;
+}
+
+/** A ledger on a new database, of the run `boot`. */
+export async function createLedger(engine: Engine, boot = 'boot-1'): Promise<TestLedger> {
+  const ledger = await (engine === 'SQLite' ? createSqliteLedger(boot) : createPostgresLedger(boot));
+  await ledger.recover(0);
+  return ledger;
+}
+
 /** A database in memory with the newest schema. */
-async function createDatabase(): Promise<Database> {
+async function createSqliteLedger(boot: string): Promise<TestLedger> {
   const db = openWriter(':memory:');
   cleanups.push(() => db.isOpen && db.close());
   await migrate(createKysely(db, UNGUARDED), 0);
-  return db;
+  return wrapSqlite(db, { boot, node: 'node' });
 }
 
-/** A ledger in memory, of the run `boot`. */
-export async function createLedger(boot = 'boot-1'): Promise<{ db: Database; ledger: SqliteLedger; queries: Queries }> {
-  const db = await createDatabase();
-  const ledger = new SqliteLedger(db, { boot, node: 'node' });
-  ledger.recover(0);
-  return { db, ledger, queries: new Queries(createKysely(db, UNGUARDED)) };
+function wrapSqlite(db: Database, boot: Boot): TestLedger {
+  const ledger = new SqliteLedger(db, boot);
+  return {
+    queries: new Queries(createKysely(db, UNGUARDED)),
+    write: async (operations) => ledger.write(operations),
+    recover: async (now) => ledger.recover(now),
+    end: async (now) => ledger.end(now),
+    next: (next) => wrapSqlite(db, { ...boot, boot: next }),
+    all: async (text) => readRows(db, text),
+    clear: async () => db.exec(TABLES.map((table) => `DELETE FROM ${table};`).join('')),
+  };
+}
+
+const TABLES = ['exchanges', 'attempts', 'usage_rollups', 'boots'];
+
+async function createPostgresLedger(boot: string): Promise<TestLedger> {
+  const pool = createPool(await createAddress(), 2);
+  cleanups.push(() => pool.end());
+  await migratePostgres(createPostgresKysely(pool));
+  return wrapPostgres(pool, { boot, node: 'node' });
+}
+
+function wrapPostgres(pool: ReturnType<typeof createPool>, boot: Boot): TestLedger {
+  const ledger = new PostgresLedger(pool, boot, PATIENCE);
+  return {
+    queries: new Queries(createPostgresKysely(pool)),
+    write: (operations) => ledger.write(operations),
+    recover: async (now) => {
+      const ended = await pool.query('UPDATE boots SET ended_ts = $1 WHERE ended_ts IS NULL AND id <> $2', [now, boot.boot]);
+      await pool.query(
+        'INSERT INTO boots (id, node_id, started_ts) VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET ended_ts = NULL',
+        [boot.boot, boot.node, now],
+      );
+      return { crashed: await ledger.closeAbandoned(now), isUnclean: ended.rowCount !== 0 };
+    },
+    end: async (now) => void (await pool.query('UPDATE boots SET ended_ts = $1 WHERE id = $2', [now, boot.boot])),
+    next: (next) => wrapPostgres(pool, { ...boot, boot: next }),
+    all: async (text) => (await pool.query(text)).rows,
+    clear: async () => void (await pool.query(`TRUNCATE ${TABLES.join(', ')}`)),
+  };
 }
 
 export const open = (row: ExchangeOpening): Operation => ({ kind: 'openExchange', values: listOpening(row) });
@@ -63,12 +149,25 @@ export const settleAttempt = (row: AttemptSettlement): Operation => ({
 
 export const settle = (row: ExchangeSettlement): Operation => ({ kind: 'settleExchange', values: listExchangeSettlement(row) });
 
-/** All rows of a table. */
-export const readTable = (db: Database, table: string): Record<string, unknown>[] =>
+/** The rows of a query of SQLite. */
+export const readRows = (db: Database, text: string): Row[] =>
   db
-    .prepare(`SELECT * FROM ${table} ORDER BY 1, 2`)
+    .prepare(text)
     .all()
     .map((row) => ({ ...row }));
+
+/** All rows of a table, in an order that both databases have. */
+export const readTable = async (ledger: Pick<TestLedger, 'all'>, table: string): Promise<Row[]> => {
+  const rows = await ledger.all(`SELECT * FROM ${table}`);
+  const keys = new Map(rows.map((row) => [row, `${row['exchange_id'] ?? row['id']} ${row['number']} ${JSON.stringify(row)}`]));
+  return rows.sort((a, b) => ((keys.get(a) ?? '') < (keys.get(b) ?? '') ? -1 : 1));
+};
+
+/** What the roll-ups hold, and what they must hold: the sums over all rows. */
+export const readSums = async ({ all }: Pick<TestLedger, 'all'>) => ({
+  stored: readRollups(await all('SELECT * FROM usage_rollups')),
+  expected: sumExchanges(await all("SELECT * FROM exchanges WHERE state <> 'open'")),
+});
 
 const TOKENS = [
   ...['input_tokens', 'cache_read_tokens', 'cache_creation_tokens', 'output_tokens', 'reasoning_tokens'],
@@ -89,16 +188,16 @@ const EXPECTED_ROLLUPS: readonly [number, number, readonly string[]][] = [
 type Sums = Record<string, number>;
 
 /** Sums the settled rows the slow way: the oracle of the roll-ups. */
-export function sumExchanges(db: Database): Record<string, Sums> {
+function sumExchanges(rows: readonly Row[]): Record<string, Sums> {
   const expected: Record<string, Sums> = {};
-  for (const row of db.prepare("SELECT * FROM exchanges WHERE state <> 'open'").all()) {
-    const tags: string[] = JSON.parse(row.tags);
+  for (const row of rows) {
+    const tags: string[] = JSON.parse(String(row['tags']));
     for (const [rollup, ms, columns] of EXPECTED_ROLLUPS) {
       for (const tag of columns.includes('tag') ? tags : ['']) {
         const values = ['tag', 'key_id', 'model', 'provider'].map((column) =>
           columns.includes(column) ? (column === 'tag' ? tag : (row[column] ?? '')) : '',
         );
-        const key = JSON.stringify([rollup, Math.floor(row.ts / ms), ...values]);
+        const key = JSON.stringify([rollup, Math.floor(Number(row['ts']) / ms), ...values]);
         expected[key] ??= {};
         addRow(expected[key], row);
       }
@@ -107,25 +206,30 @@ export function sumExchanges(db: Database): Record<string, Sums> {
   return expected;
 }
 
-function addRow(sums: Sums, row: Record<string, never>): void {
+function addRow(sums: Sums, row: Row): void {
+  const numberOf = (name: string): number => Number(row[name] ?? 0);
   const isAborted = row['ending'] === 'client_aborted' || row['ending'] === 'client_stalled';
-  const isOk = row['ending'] === 'answered' && (row['http_status'] ?? 0) < 400;
+  const isOk = row['ending'] === 'answered' && numberOf('http_status') < 400;
   const add = (name: string, value: number): void => {
     sums[name] = (sums[name] ?? 0) + value;
   };
   add('requests', 1);
   add('errors', isAborted || isOk ? 0 : 1);
   add('aborted', isAborted ? 1 : 0);
-  add('attempts', row['attempts'] ?? 0);
-  add('unpriced', (row['attempts'] ?? 0) > 0 && row['cost_micros'] === null ? 1 : 0);
-  add('uncertain', ['estimated', 'uncertain'].includes(row['provenance'] ?? '') ? 1 : 0);
-  for (const name of [...TOKENS, 'cost_micros', 'assumed_micros', 'total_ms']) add(name, row[name] ?? 0);
+  add('attempts', numberOf('attempts'));
+  add('unpriced', numberOf('attempts') > 0 && row['cost_micros'] === null ? 1 : 0);
+  add('uncertain', ['estimated', 'uncertain'].includes(String(row['provenance'])) ? 1 : 0);
+  for (const name of [...TOKENS, 'cost_micros', 'assumed_micros', 'total_ms']) add(name, numberOf(name));
 }
 
-/** The roll-ups of the database, in the form of `sumExchanges`. */
-export function readRollups(db: Database): Record<string, Sums> {
+/** The roll-ups of the database, in the form of `sumExchanges`. Several nodes may have a part of one. */
+function readRollups(rows: readonly Row[]): Record<string, Sums> {
   const stored: Record<string, Sums> = {};
-  for (const { rollup, bucket, tag, key_id, model, provider, ...sums } of db.prepare('SELECT * FROM usage_rollups').all())
-    stored[JSON.stringify([rollup, bucket, tag, key_id, model, provider])] = sums;
+  for (const { rollup, bucket, tag, key_id, model, provider, shard, ...sums } of rows) {
+    const key = JSON.stringify([rollup, bucket, tag, key_id, model, provider]);
+    const known = stored[key] ?? {};
+    stored[key] = known;
+    for (const [name, value] of Object.entries(sums)) known[name] = (known[name] ?? 0) + Number(value);
+  }
   return stored;
 }

@@ -5,7 +5,7 @@ import { MIGRATIONS, type Migration, migrate } from '../../src/store/schema.ts';
 import { openWriter, readVersion, UNGUARDED } from '../../src/store/sqlite/database.ts';
 import { createKysely } from '../../src/store/sqlite/kysely.ts';
 import { SqliteLedger } from '../../src/store/sqlite/ledger.ts';
-import { createFolder, open, readTable, settle } from './ledger-fixture.ts';
+import { createFolder, open, readRows, settle } from './ledger-fixture.ts';
 
 /** What a next release may add. */
 const NEXT: Migration = {
@@ -37,10 +37,12 @@ test('a database is migrated forward with its rows, and each step is recorded on
   for (const boot of ['b', 'c']) {
     const next = await openVersion(file, [...MIGRATIONS, NEXT], boot);
     next.ledger.recover(0);
-    expect(readTable(next.db, 'schema_versions')).toMatchObject(
+    expect(readRows(next.db, 'SELECT * FROM schema_versions ORDER BY version')).toMatchObject(
       [...MIGRATIONS, NEXT].map(({ name }, i) => ({ version: i + 1, name })),
     );
-    expect(readTable(next.db, 'exchanges')).toMatchObject([{ id: '1', state: 'crashed', cache_break: null, priority: 3 }]);
+    expect(readRows(next.db, 'SELECT * FROM exchanges ORDER BY id')).toMatchObject([
+      { id: '1', state: 'crashed', cache_break: null, priority: 3 },
+    ]);
     next.db.close();
   }
 });
@@ -51,7 +53,7 @@ test('rows and roll-ups of version 1 count no assumed cost', async () => {
   await migrate(createKysely(db, UNGUARDED), 1, MIGRATIONS.slice(0, 1));
   db.exec("INSERT INTO exchanges (id, ts, boot_id, node_id) VALUES ('1', 1, 'a', 'n')");
   await migrate(createKysely(db, UNGUARDED), 1);
-  expect(readTable(db, 'exchanges')).toMatchObject([{ id: '1', assumed_micros: 0 }]);
+  expect(readRows(db, 'SELECT * FROM exchanges')).toMatchObject([{ id: '1', assumed_micros: 0 }]);
   db.close();
 });
 
@@ -62,7 +64,7 @@ test('the previous release reads and writes a migrated database, also while the 
   expect(readVersion(previous.db)).toBe(MIGRATIONS.length + 1);
   next.ledger.write([open({ id: '1', ts: 1 })]);
   previous.ledger.write([open({ id: '2', ts: 1 }), settle({ id: '1', ts: 2, ending: 'answered' })]);
-  expect(readTable(next.db, 'exchanges')).toMatchObject([
+  expect(readRows(next.db, 'SELECT * FROM exchanges ORDER BY id')).toMatchObject([
     { id: '1', state: 'settled' },
     { id: '2', state: 'open' },
   ]);

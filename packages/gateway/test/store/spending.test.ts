@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/index.ts';
+import { createAddress, ENGINES } from './ledger-fixture.ts';
 
 const HOUR = 3_600_000;
 
@@ -17,12 +18,13 @@ const ROWS: readonly [at: number, key: string, tags: string[], cost: number | nu
   [START + HOUR, 'b', ['team=x'], 7, 0],
 ];
 
-describe('spending', () => {
+describe.each(ENGINES)('spending on %s', (engine) => {
   let store: Store;
   let now = 0;
 
   beforeAll(async () => {
-    store = await openStore({ folder: null, wallClock: () => now });
+    const url = engine === 'PostgreSQL' ? await createAddress() : undefined;
+    store = await openStore({ folder: null, url, wallClock: () => now });
     for (const [at, key, tags, cost, assumed] of ROWS) {
       now = at;
       const { id, ts } = store.createId();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, openStoreReader, restore, type Store, type StoreOptions } from '../../src/store/index.ts';
 import { openReader, openWriter } from '../../src/store/sqlite/database.ts';
-import { createFolder, readRollups, sumExchanges } from './ledger-fixture.ts';
+import { createAddress, createFolder, ENGINES, readRows, readSums, startPostgres } from './ledger-fixture.ts';
 import { assertBuilt, runScript } from './processes.ts';
 
 beforeAll(assertBuilt);
@@ -34,12 +34,21 @@ async function exchange(store: Store, key = 'alice', tokens = 10): Promise<strin
   return id;
 }
 
-describe.each([
-  { where: 'in a folder', options: {} },
-  { where: 'in memory', options: { folder: null } },
-])('$where', ({ options }) => {
+/** Where a store can be. */
+const PLACES: readonly { where: string; choose: () => Promise<Partial<StoreOptions>> }[] = [
+  { where: 'in a folder', choose: async () => ({ folder: createFolder() }) },
+  { where: 'in memory', choose: async () => ({ folder: null }) },
+  { where: 'on PostgreSQL', choose: async () => ({ folder: null, url: await createAddress() }) },
+];
+
+const isInstalled = ({ where }: { where: string }): boolean => where !== 'on PostgreSQL' || ENGINES.includes('PostgreSQL');
+
+/** Those that keep their data. */
+const LASTING = PLACES.filter(isInstalled).filter(({ where }) => where !== 'in memory');
+
+describe.each(PLACES.filter(isInstalled))('$where', ({ choose }) => {
   test('what was written is found by every query', async () => {
-    const store = await start(options);
+    const store = await start(await choose());
     const id = await exchange(store);
     expect(await store.get(id)).toMatchObject({
       exchange: { id, state: 'settled', boot_id: store.boot },
@@ -53,7 +62,7 @@ describe.each([
   });
 
   test('close writes what waits, and refuses what follows', async () => {
-    const store = await start(options);
+    const store = await start(await choose());
     const { id, ts } = store.createId();
     const written = store.openExchange({ id, ts });
     expect(await store.close()).toBe(0);
@@ -63,18 +72,18 @@ describe.each([
   });
 
   test('a query that fails rejects, and the next one works', async () => {
-    const store = await start(options);
+    const store = await start(await choose());
     await expect(store.usage({ by: 'nonsense' as 'key' })).rejects.toMatchObject({ code: 'query' });
     expect(await store.usage({ by: 'key' })).toEqual([]);
   });
 });
 
-test('a store that was closed and opened again has its rows, and none of them crashed', async () => {
-  const folder = createFolder();
-  const first = await openStore({ folder, ballastBytes: 0 });
+test.each(LASTING)('a store $where that was closed and opened again has its rows, none of them crashed', async ({ choose }) => {
+  const place = await choose();
+  const first = await start(place);
   const id = await exchange(first);
   await first.close();
-  const second = await start({ folder });
+  const second = await start(place);
   expect((await second.list()).exchanges.map((row) => row.id)).toEqual([id]);
   expect(second.status()).toMatchObject({ crashed_exchanges: 0, integrity: 'unchecked' });
 });
@@ -93,9 +102,9 @@ test('after an unclean end the file is checked in the background', async () => {
   expect(store.status().integrity).toBe('ok');
 });
 
-test('exchanges beyond the retention are deleted, their roll-ups stay', async () => {
+test.each(LASTING)('$where exchanges beyond the retention are deleted, their roll-ups stay', async ({ choose }) => {
   let now = Date.now() - 10 * 86_400_000;
-  const store = await start({ retentionDays: 5, wallClock: () => now });
+  const store = await start({ ...(await choose()), retentionDays: 5, wallClock: () => now });
   await exchange(store, 'old');
   now = Date.now();
   const id = await exchange(store, 'new');
@@ -250,6 +259,18 @@ describe('the end of the process', () => {
   });
 });
 
+test('hundreds of exchanges at once are all written to PostgreSQL, each once', async ({ skip }) => {
+  if (!ENGINES.includes('PostgreSQL')) skip();
+  const url = await createAddress();
+  const store = await start({ folder: null, url });
+  const ids = await Promise.all(Array.from({ length: 800 }, (_, index) => exchange(store, `key-${index % 7}`, index)));
+  expect(store.status()).toMatchObject({ written_rows: 4000, queued_rows: 0, failed_batches: 0 });
+  const server = await startPostgres();
+  const { stored, expected } = await readSums({ all: (text) => server.query(url, text) });
+  expect(stored).toEqual(expected);
+  expect(await server.query(url, 'SELECT count(*)::int AS n FROM exchanges')).toEqual([{ n: new Set(ids).size }]);
+});
+
 test('hundreds of exchanges at once are all written, each once', async () => {
   const folder = createFolder();
   const store = await start({ folder });
@@ -257,6 +278,7 @@ test('hundreds of exchanges at once are all written, each once', async () => {
   expect(store.status()).toMatchObject({ written_rows: 4000, queued_rows: 0 });
   const db = openReader(join(folder, 'sluice.db'));
   expect(db.prepare('SELECT count(*) AS n FROM exchanges').get().n).toBe(new Set(ids).size);
-  expect(readRollups(db)).toEqual(sumExchanges(db));
+  const { stored, expected } = await readSums({ all: async (text) => readRows(db, text) });
+  expect(stored).toEqual(expected);
   db.close();
 });

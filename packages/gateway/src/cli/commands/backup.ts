@@ -4,7 +4,7 @@ import { backUp } from '../../store/index.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { formatBytes } from '../../terminal/text.ts';
-import { chooseFolder, reportStoreErrors, requireDatabase } from '../ledger/open.ts';
+import { chooseFolder, readConfigured, reportStoreErrors, requireDatabase } from '../ledger/open.ts';
 
 /** `sluice backup`: copies the database of a data folder, also while a gateway runs. */
 export async function run(
@@ -13,6 +13,8 @@ export async function run(
 ): Promise<number> {
   const [file, more] = words;
   if (file === undefined || more !== undefined) throw new UsageError('name one file to write: sluice backup FILE');
+  if (options.data === undefined && (await readConfigured(io.env))?.store)
+    throw new UsageError('the store is a PostgreSQL database; back it up with pg_dump, or name a folder with --data');
   const folder = await chooseFolder(options.data, io.env);
   if (folder === undefined) throw new UsageError('data is kept in memory; name a folder with --data');
   requireDatabase(folder);

@@ -7,11 +7,12 @@ import { KeyBook, KeyError } from '../../keys/key-book.ts';
 import type { AuditQuery } from '../../keys/records.ts';
 import { KeySettingError, type KeySettings, readSpan } from '../../keys/settings.ts';
 import { listFiles, openStore, openStoreReader, StoreError, type StoreReader } from '../../store/index.ts';
+import { isPostgres } from '../../store/postgres/address.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
 import { type AdminClient, ApiError } from '../ledger/admin-client.ts';
-import { choosePlace, explainError, readConfigured, requireDatabase, type SourceOptions } from '../ledger/open.ts';
+import { choosePlace, describePlace, explainError, readConfigured, requireDatabase, type SourceOptions } from '../ledger/open.ts';
 
 /** A key as the admin API shows it. */
 export type KeyView = z.infer<typeof KEY>;
@@ -51,7 +52,7 @@ export async function withKeys(
     const source =
       place.kind === 'gateway'
         ? new GatewayKeys(place.client)
-        : new FolderKeys(place, (await readConfigured(io.env))?.auth.pepper_file, mayBeNew);
+        : new FolderKeys(place, await choosePepper(place.folder, io), mayBeNew);
     name = source.name;
     const { dim } = chooseColors(io.stderr, io.env);
     await io.stderr.write(`${dim(`sluice: using ${oneLine(name)}`)}\n`);
@@ -59,6 +60,16 @@ export async function withKeys(
   } catch (error) {
     throw toCommandError(error, name);
   }
+}
+
+/** The file of the pepper: that of the configuration, or the one in the data folder. */
+async function choosePepper(place: string, io: CliIo): Promise<string> {
+  const configured = await readConfigured(io.env);
+  const folder = isPostgres(place) ? configured?.data : place;
+  const file = configured?.auth.pepper_file ?? (folder && listFiles(folder).pepper);
+  if (file === undefined)
+    throw new UsageError('keys in a PostgreSQL database need the pepper of its nodes; set auth.pepper_file in sluice.yaml');
+  return file;
 }
 
 /** Mistakes of the user become usage errors, everything else errors of the source. */
@@ -140,10 +151,10 @@ class FolderKeys implements KeySource {
   readonly #pepperFile: string;
   readonly #mayBeNew: boolean;
 
-  constructor({ folder, why }: { folder: string; why: string | undefined }, pepperFile: string | undefined, mayBeNew: boolean) {
-    this.name = `${folder}${why === undefined ? '' : ` (${why})`}`;
+  constructor({ folder, why }: { folder: string; why: string | undefined }, pepperFile: string, mayBeNew: boolean) {
+    this.name = `${describePlace(folder)}${why === undefined ? '' : ` (${why})`}`;
     this.#folder = folder;
-    this.#pepperFile = pepperFile ?? listFiles(folder).pepper;
+    this.#pepperFile = pepperFile;
     this.#mayBeNew = mayBeNew;
   }
 
@@ -212,7 +223,8 @@ class FolderKeys implements KeySource {
   async #change<Value>(work: (book: KeyBook) => Promise<Value>): Promise<Value> {
     if (!this.#mayBeNew) requireDatabase(this.#folder);
     // A command deletes nothing and reserves no space.
-    const store = await openStore({ folder: this.#folder, retentionDays: null, ballastBytes: 0 });
+    const place = isPostgres(this.#folder) ? { folder: null, url: this.#folder } : { folder: this.#folder };
+    const store = await openStore({ ...place, retentionDays: null, ballastBytes: 0 });
     try {
       const book = await KeyBook.open({ store, pepperFile: this.#pepperFile, requiresPepper: false });
       const value = await work(book).finally(() => book.close());

@@ -1,4 +1,4 @@
-/** The ledger of a data folder, also while a gateway writes to it. */
+/** The ledger of a data folder or PostgreSQL database, also while gateways write to it. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -11,6 +11,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '../../store/index.ts';
+import { describeAddress, isPostgres } from '../../store/postgres/address.ts';
 import type { LedgerSource, LogFilter, Notify, PageQuery } from './source.ts';
 
 const POLL_MS = 500;
@@ -32,7 +33,8 @@ export class FolderSource implements LedgerSource {
 
   /** Opens a folder that has a database; `why` says why the gateway was not used. */
   static async open(folder: string, why: string | undefined): Promise<FolderSource> {
-    return new FolderSource(`${folder}${why === undefined ? '' : ` (${why})`}`, await openStoreReader(folder));
+    const name = isPostgres(folder) ? describeAddress(folder) : folder;
+    return new FolderSource(`${name}${why === undefined ? '' : ` (${why})`}`, await openStoreReader(folder));
   }
 
   list({ filter, cursor, limit }: PageQuery): Promise<ExchangePage> {

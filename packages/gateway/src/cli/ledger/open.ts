@@ -6,6 +6,7 @@ import { oneLine } from '@sluice/lab/text';
 import { chooseUrl } from '../../clients/clients.ts';
 import type { Options } from '../../config/options.ts';
 import { defaultDataFolder, listFiles, StoreError } from '../../store/index.ts';
+import { describeAddress, isPostgres } from '../../store/postgres/address.ts';
 import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
@@ -56,7 +57,7 @@ export async function openSource(options: SourceOptions, io: Pick<CliIo, 'env'>,
   return place.kind === 'gateway' ? new GatewaySource(place.client) : openFolder(place.folder, place.why);
 }
 
-/** Where data is: behind the admin API, or in a folder; `why` is the reason why the gateway is not used. */
+/** Where data is: behind the admin API, or in a folder or database; `why` is the reason why the gateway is not used. */
 export type Place =
   | { readonly kind: 'gateway'; readonly client: AdminClient }
   | { readonly kind: 'folder'; readonly folder: string; readonly why: string | undefined };
@@ -78,6 +79,8 @@ export async function choosePlace(
   if (url !== undefined) return { kind: 'gateway', client };
   const refusal = found === 'gateway' ? await client.findRefusal() : 'no gateway runs at the default address';
   if (refusal === undefined) return { kind: 'gateway', client };
+  const store = (await readConfigured(io.env))?.store;
+  if (store) return { kind: 'folder', folder: store.reveal(), why: refusal };
   const folder = await chooseFolder(undefined, io.env);
   if (folder !== undefined && (mayBeNew || existsSync(listFiles(folder).database)))
     return { kind: 'folder', folder, why: refusal };
@@ -92,13 +95,16 @@ async function openFolder(folder: string, why?: string): Promise<LedgerSource> {
   try {
     return await FolderSource.open(folder, why);
   } catch (error) {
-    throw explainError(error, folder);
+    throw explainError(error, describePlace(folder));
   }
 }
 
+/** A folder, or the place of a database without its password. */
+export const describePlace = (place: string): string => (isPostgres(place) ? describeAddress(place) : place);
+
 /** Throws when a folder has no database. */
 export function requireDatabase(folder: string): void {
-  if (!existsSync(listFiles(folder).database))
+  if (!isPostgres(folder) && !existsSync(listFiles(folder).database))
     throw new UnreadableError(folder, toFailure('no usage data (sluice.db); name the folder of the gateway with --data'));
 }
 

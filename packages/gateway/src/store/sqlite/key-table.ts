@@ -9,44 +9,38 @@ import {
   MAX_REVOKED_KEYS,
 } from '../../keys/records.ts';
 import { StoreError } from '../errors.ts';
-import { cleanText, type SqlValue } from '../rows.ts';
+import {
+  AUDIT_COLUMNS,
+  CHANGED_KEY_COLUMNS,
+  compareKeys,
+  KEY_COLUMNS,
+  listEntry,
+  listKey,
+  readAuditQuery,
+  toAuditPage,
+  toKey,
+} from '../key-rows.ts';
 import type { StoredAuditEntry, StoredKey } from '../schema.ts';
 import { type Database, RESULT, readResultCode } from './database.ts';
 
-const COLUMNS = [
-  ...['id', 'name', 'digest', 'pepper', 'previous_digest', 'previous_until', 'policy', 'tags'],
-  ...['created_ts', 'rotated_ts', 'revoked_ts', 'last_used_ts'],
-] as const satisfies readonly (keyof KeyRecord)[];
+const SAVE_KEY = `INSERT INTO client_keys (${KEY_COLUMNS.join(', ')}) VALUES (${KEY_COLUMNS.map(() => '?').join(', ')})
+  ON CONFLICT (id) DO UPDATE SET ${CHANGED_KEY_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 
-/** `last_used_ts` only rises, and is not part of a change. */
-const CHANGED = COLUMNS.filter((column) => column !== 'id' && column !== 'created_ts' && column !== 'last_used_ts');
+const LIST_KEYS = `SELECT ${KEY_COLUMNS.join(', ')} FROM client_keys WHERE revoked_ts IS NULL ORDER BY created_ts, id LIMIT ?`;
 
-const SAVE_KEY = `INSERT INTO client_keys (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})
-  ON CONFLICT (id) DO UPDATE SET ${CHANGED.map((column) => `${column} = excluded.${column}`).join(', ')}`;
-
-const LIST_KEYS = `SELECT ${COLUMNS.join(', ')} FROM client_keys WHERE revoked_ts IS NULL ORDER BY created_ts, id LIMIT ?`;
-
-const LIST_REVOKED = `SELECT ${COLUMNS.join(', ')} FROM client_keys WHERE revoked_ts IS NOT NULL ORDER BY revoked_ts DESC, id LIMIT ?`;
+const LIST_REVOKED = `SELECT ${KEY_COLUMNS.join(', ')} FROM client_keys WHERE revoked_ts IS NOT NULL ORDER BY revoked_ts DESC, id LIMIT ?`;
 
 const TOUCH_KEY = 'UPDATE client_keys SET last_used_ts = ? WHERE id = ? AND (last_used_ts IS NULL OR last_used_ts < ?)';
 
-const ADD_AUDIT = `INSERT INTO audit_log (id, ts, actor, action, object, details) VALUES (?, ?, ?, ?, ?, ?)
+const ADD_AUDIT = `INSERT INTO audit_log (${AUDIT_COLUMNS.join(', ')}) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO NOTHING`;
 
-const LIST_AUDIT = `SELECT id, ts, actor, action, object, details FROM audit_log
+const LIST_AUDIT = `SELECT ${AUDIT_COLUMNS.join(', ')} FROM audit_log
   WHERE id < ? AND (? = '' OR instr(lower(actor || ' ' || action || ' ' || object || ' ' || details), lower(?)) > 0)
   ORDER BY id DESC LIMIT ?`;
 
 const TRIM_AUDIT = `DELETE FROM audit_log
   WHERE id <= (SELECT id FROM audit_log ORDER BY id DESC LIMIT 1 OFFSET ?)`;
-
-/** Rows of a page of the audit log. */
-const MAX_AUDIT_ROWS = 1000;
-
-const MAX_DETAILS_LENGTH = 16_384;
-
-/** Above every id. */
-const LAST_ID = 'g';
 
 /** Reads and writes the tables of keys. */
 export class SqliteKeys {
@@ -67,7 +61,7 @@ export class SqliteKeys {
       ...this.#db.prepare(LIST_KEYS).all(MAX_KEYS),
       ...this.#db.prepare(LIST_REVOKED).all(MAX_REVOKED_KEYS),
     ] as StoredKey[]; // the columns of the table
-    return rows.map(toRecord).sort((a, b) => a.created_ts - b.created_ts || (a.id < b.id ? -1 : 1));
+    return rows.map(toKey).sort(compareKeys);
   }
 
   /** Creates or replaces a key, together with its line of the audit log. */
@@ -102,12 +96,11 @@ export class SqliteKeys {
   }
 
   /** A page of the audit log, newest first. */
-  listAudit({ cursor, limit = 100, text = '' }: AuditQuery): AuditPage {
-    if (!this.#hasTables()) return { entries: [], next: null };
-    const size = Math.max(1, Math.min(MAX_AUDIT_ROWS, Math.floor(limit) || 1));
-    const rows = this.#db.prepare(LIST_AUDIT).all(cursor ?? LAST_ID, text, text, size + 1) as StoredAuditEntry[]; // its columns
-    const entries = rows.slice(0, size).map((row) => ({ ...row, details: JSON.parse(row.details) }) as AuditEntry);
-    return { entries, next: rows.length > size ? (entries.at(-1)?.id ?? null) : null };
+  listAudit(query: AuditQuery): AuditPage {
+    const { below, size, text } = readAuditQuery(query);
+    // The columns of the table.
+    const rows = this.#hasTables() ? (this.#db.prepare(LIST_AUDIT).all(below, text, text, size + 1) as StoredAuditEntry[]) : [];
+    return toAuditPage(rows, size);
   }
 
   #hasTables(): boolean {
@@ -125,35 +118,4 @@ export class SqliteKeys {
       throw error;
     }
   }
-}
-
-const listKey = (record: KeyRecord): SqlValue[] => {
-  const values = { ...record, policy: JSON.stringify(record.policy), tags: JSON.stringify(record.tags) };
-  return COLUMNS.map((column) => values[column]);
-};
-
-const listEntry = ({ id, ts, actor, action, object, details }: AuditEntry): SqlValue[] => {
-  const text = JSON.stringify(details);
-  const isLong = text.length > MAX_DETAILS_LENGTH;
-  return [
-    id,
-    Math.floor(ts),
-    actor,
-    cleanText(action),
-    cleanText(object),
-    isLong ? '{"is_shortened":true}' : cleanText(text, text.length),
-  ];
-};
-
-/** A policy that cannot be read must not become one without limits. */
-function toRecord(row: StoredKey): KeyRecord {
-  try {
-    const policy = JSON.parse(row.policy);
-    const tags = JSON.parse(row.tags);
-    const lists = [policy.models, policy.budgets, policy.addresses, tags];
-    if (lists.every(Array.isArray)) return { ...row, policy, tags };
-  } catch {
-    // Said below.
-  }
-  throw new StoreError('damaged', `the policy of the key "${row.name}" in the database is damaged; restore a backup`);
 }

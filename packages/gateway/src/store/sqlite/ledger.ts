@@ -1,6 +1,15 @@
 /** The writing side of the ledger on one connection: batches, recovery after a crash, and pruning. Synchronous. */
 import type { StatementSyncInstance } from '@photostructure/sqlite';
 import { floorId } from '../ids.ts';
+import {
+  type Boot,
+  type Operation,
+  type OperationKind,
+  PRUNE_ROWS,
+  RECOVERY_ROWS,
+  type RejectedOperation,
+  SUMMED_COLUMNS,
+} from '../operations.ts';
 import { ROLLUP_KEY, RollupChanges, SUM_COLUMNS, type SummedRow } from '../rollups.ts';
 import {
   ATTEMPT_COLUMNS,
@@ -12,27 +21,6 @@ import {
   TOKEN_COLUMNS,
 } from '../rows.ts';
 import { type Database, RESULT, readResultCode } from './database.ts';
-
-/** What can be written. The values are those of the `list…` functions of `rows.ts`. */
-export type OperationKind = 'openExchange' | 'openAttempt' | 'reportProgress' | 'settleAttempt' | 'settleExchange';
-
-/** One write. Repeating it changes nothing. */
-export interface Operation {
-  readonly kind: OperationKind;
-  readonly values: readonly SqlValue[];
-}
-
-/** An operation that the database rejects, and would reject again. */
-export interface RejectedOperation {
-  readonly index: number;
-  readonly message: string;
-}
-
-/** This run of the gateway. */
-export interface Boot {
-  readonly boot: string;
-  readonly node: string;
-}
 
 /** What recovery found. */
 export interface Recovery {
@@ -201,10 +189,6 @@ export class SqliteLedger {
   }
 }
 
-const RECOVERY_ROWS = 1000;
-
-const PRUNE_ROWS = 500;
-
 /** The last attempt of an exchange names its upstream: provider, protocol, model, number, twice for the guard, and the id. */
 const pickMark = ([
   id = null,
@@ -242,26 +226,8 @@ const REPORT_PROGRESS = `UPDATE attempts SET ${PROGRESS_COLUMNS.map(raise).join(
 const SETTLE_ATTEMPT = `UPDATE attempts SET state = 'settled', ${assign(ATTEMPT_SETTLEMENT_COLUMNS)}
   WHERE exchange_id = ? AND number = ? AND state = 'open'`;
 
-const SUMMED_COLUMNS = [
-  ...[
-    'ts',
-    'state',
-    'ending',
-    'http_status',
-    'attempts',
-    'provenance',
-    'cost_micros',
-    'assumed_micros',
-    'total_ms',
-    'key_id',
-    'model',
-    'provider',
-  ],
-  ...['tags', ...TOKEN_COLUMNS],
-].join(', ');
-
 const SETTLE_EXCHANGE = `UPDATE exchanges SET state = 'settled', ${assign(EXCHANGE_SETTLEMENT_COLUMNS)}
-  WHERE id = ? AND state = 'open' RETURNING ${SUMMED_COLUMNS}`;
+  WHERE id = ? AND state = 'open' RETURNING ${SUMMED_COLUMNS.join(', ')}`;
 
 const sumAttempts = (column: string): string =>
   `${column} = (SELECT sum(attempts.${column}) FROM attempts WHERE attempts.exchange_id = exchanges.id)`;
@@ -269,7 +235,7 @@ const sumAttempts = (column: string): string =>
 /** What was sent to an upstream may be charged. The usage is what the attempts had reported until the crash. */
 const CLOSE_EXCHANGES = `UPDATE exchanges SET state = 'crashed', ending = 'crashed', provenance = 'uncertain', settled_ts = ?,
     possibly_billed = CASE WHEN attempts > 0 THEN 1 ELSE 0 END, ${[...TOKEN_COLUMNS, 'cost_micros'].map(sumAttempts).join(', ')}
-  WHERE id IN (SELECT id FROM exchanges WHERE state = 'open' AND boot_id <> ? LIMIT ?) RETURNING ${SUMMED_COLUMNS}`;
+  WHERE id IN (SELECT id FROM exchanges WHERE state = 'open' AND boot_id <> ? LIMIT ?) RETURNING ${SUMMED_COLUMNS.join(', ')}`;
 
 const CLOSE_ATTEMPTS = `UPDATE attempts SET state = 'crashed', ending = 'crashed', provenance = 'uncertain', possibly_billed = 1
   WHERE state = 'open' AND boot_id <> ?`;

@@ -2,8 +2,8 @@
 import type { AuditEntry, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import type { StoreErrorCode } from '../errors.ts';
 import type { Filter } from '../filter.ts';
+import type { Boot, Operation } from '../operations.ts';
 import type { ListQuery, SpendingQuery, UsageQuery } from '../queries.ts';
-import type { Boot, Operation } from './ledger.ts';
 
 /** What a worker needs to start. */
 export interface WorkerSettings extends Boot {

@@ -1,11 +1,9 @@
 /** The store on SQLite: a queue in front of a writer thread, and a reader thread beside it. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Clock, REAL_CLOCK } from '../../http/clock.ts';
 import type { AuditEntry, AuditPage, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import { StoreError } from '../errors.ts';
 import type { Filter } from '../filter.ts';
-import { type Admission, IdSource } from '../ids.ts';
 import type {
   ExchangeCount,
   ExchangeDetail,
@@ -17,23 +15,11 @@ import type {
   UsageQuery,
   UsageRow,
 } from '../queries.ts';
-import {
-  type AttemptOpening,
-  type AttemptProgress,
-  type AttemptSettlement,
-  type ExchangeOpening,
-  type ExchangeSettlement,
-  listAttempt,
-  listAttemptSettlement,
-  listExchangeSettlement,
-  listOpening,
-  listProgress,
-} from '../rows.ts';
+import { QueuedStore } from '../queued-store.ts';
 import type { Store, StoreOptions, StoreReader, StoreStatus } from '../store.ts';
-import { WriteQueue } from '../write-queue.ts';
 import { backUp, startCheck, type Task } from './backup.ts';
 import { BUSY_TIMEOUT_MS } from './database.ts';
-import type { Operation, Recovery, RejectedOperation } from './ledger.ts';
+import type { Recovery } from './ledger.ts';
 import type { WorkerRequest, WorkerSettings } from './messages.ts';
 import { WorkerClient } from './worker-client.ts';
 
@@ -41,14 +27,9 @@ import { WorkerClient } from './worker-client.ts';
 const MEMORY_ROWS = 50_000;
 
 const DEFAULTS = {
-  maxQueuedRows: 10_000,
-  batchRows: 100,
-  batchMs: 20,
-  smallRows: 4,
   ballastBytes: 16 << 20,
   retentionDays: 400,
   busyMs: BUSY_TIMEOUT_MS,
-  closeMs: 10_000,
 } as const;
 
 type Settings = Omit<WorkerSettings, 'flags'>;
@@ -156,31 +137,24 @@ interface Workers {
   readonly recovery: Recovery;
 }
 
-class SqliteStore extends SqliteReader implements Store {
+class SqliteStore extends QueuedStore implements Store {
   readonly folder: string | null;
   readonly boot: string;
+  readonly shared = undefined;
+  readonly #reader: SqliteReader;
   readonly #writer: LastingWorker;
-  readonly #queue: WriteQueue<Operation>;
-  readonly #ids: IdSource;
-  readonly #clock: Clock;
-  readonly #closeMs: number;
   readonly #recovery: Recovery;
   #integrity: StoreStatus['integrity'] = 'unchecked';
   #check: Task | undefined;
 
   constructor(options: StoreOptions, boot: string, { writer, reader, recovery }: Workers) {
-    super(reader);
+    const queries = new SqliteReader(reader);
+    super(options, queries, (operations) => writer.request({ kind: 'write', operations }));
     this.folder = options.folder;
     this.boot = boot;
+    this.#reader = queries;
     this.#writer = writer;
     this.#recovery = recovery;
-    this.#clock = options.clock ?? REAL_CLOCK;
-    this.#closeMs = options.closeMs ?? DEFAULTS.closeMs;
-    this.#ids = new IdSource(options.wallClock);
-    const { maxQueuedRows, batchRows, batchMs, smallRows } = { ...DEFAULTS, ...dropUndefined(options) };
-    const send = (operations: readonly Operation[]): Promise<RejectedOperation[]> =>
-      writer.request({ kind: 'write', operations });
-    this.#queue = new WriteQueue(send, { maxQueuedRows, batchRows, batchMs, smallRows }, this.#clock);
     if (recovery.isUnclean && options.folder !== null) this.#startCheck(options.folder);
   }
 
@@ -196,34 +170,6 @@ class SqliteStore extends SqliteReader implements Store {
         this.#integrity = 'unchecked';
       },
     );
-  }
-
-  createId(): Admission {
-    return this.#ids.next();
-  }
-
-  get accepting(): boolean {
-    return this.#queue.accepting;
-  }
-
-  openExchange(row: ExchangeOpening): Promise<void> {
-    return this.#queue.push({ kind: 'openExchange', values: listOpening(row) }, true);
-  }
-
-  openAttempt(row: AttemptOpening): Promise<void> {
-    return this.#queue.push({ kind: 'openAttempt', values: listAttempt(row) }, false);
-  }
-
-  reportProgress(row: AttemptProgress): Promise<void> {
-    return this.#queue.push({ kind: 'reportProgress', values: listProgress(row) }, false);
-  }
-
-  settleAttempt(row: AttemptSettlement): Promise<void> {
-    return this.#queue.push({ kind: 'settleAttempt', values: listAttemptSettlement(row) }, false);
-  }
-
-  settleExchange(row: ExchangeSettlement): Promise<void> {
-    return this.#queue.push({ kind: 'settleExchange', values: listExchangeSettlement(row) }, false);
   }
 
   /** By the writer, which runs already: the reader is not started for this. */
@@ -245,19 +191,11 @@ class SqliteStore extends SqliteReader implements Store {
 
   status(): StoreStatus {
     return {
-      ...this.#queue.status,
+      ...this.queueStatus,
       accepting: this.accepting,
       integrity: this.#integrity,
       crashed_exchanges: this.#recovery.crashed,
     };
-  }
-
-  flush(): Promise<void> {
-    return this.#queue.flush();
-  }
-
-  sync(): Promise<void> {
-    return this.#queue.sync();
   }
 
   prune(): Promise<number> {
@@ -266,26 +204,19 @@ class SqliteStore extends SqliteReader implements Store {
 
   async backup(file: string): Promise<void> {
     if (this.folder === null) throw new StoreError('query', 'a store in memory has no file to back up; set a data folder');
-    await this.#queue.flush();
+    await this.flush();
     await backUp(this.folder, file);
   }
 
-  override async close(): Promise<number> {
-    const timeout = new Promise<void>((resolve) => {
-      this.#clock.setTimer(resolve, this.#closeMs).unref();
-    });
-    await Promise.race([this.#queue.flush(), timeout]);
-    const lost = this.#queue.close();
+  async close(): Promise<number> {
+    const lost = await this.closeQueue();
     this.#check?.cancel();
     await this.#check?.result.catch(() => {});
-    if (this.folder !== null) await super.close();
+    if (this.folder !== null) await this.#reader.close();
     await this.#writer.stop();
     return lost;
   }
 }
-
-const dropUndefined = <Value extends object>(value: Value): Partial<Value> =>
-  Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as Partial<Value>;
 
 /** Opens the store of a gateway. */
 export async function openSqliteStore(options: StoreOptions): Promise<Store> {

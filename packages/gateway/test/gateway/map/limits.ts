@@ -76,6 +76,7 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
   pauseMs: ['upstream-pauses › pauses $title'],
   heartbeatMs: ['gate › a paused stream gets heartbeats between its frames'],
   holdMs: ['gate › a silent stream opens and sends heartbeats; a Gemini stream is held'],
+  drainDelayMs: ['life › accepts requests after SIGTERM during drain_delay, and reports that it is not ready'],
   drainMs: ['life › ends streams at the deadline after SIGTERM with an error of each protocol, and exits with 0'],
 };
 

@@ -1,0 +1,47 @@
+/** An upstream that responds when the test lets it. */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { answerWith } from './start.ts';
+
+/** Each response reports 100 tokens of input and 100 of output. */
+export class HeldUpstream {
+  readonly #waiting: ServerResponse[] = [];
+  readonly #server = createServer((incoming, response) => {
+    incoming.resume();
+    this.received++;
+    this.#waiting.push(response);
+    if (!this.isHeld) this.answerAll();
+  });
+  /** How many requests have arrived. */
+  received = 0;
+  /** Whether requests wait for `answerAll`. */
+  isHeld = true;
+
+  static async start(): Promise<HeldUpstream> {
+    const upstream = new HeldUpstream();
+    await once(upstream.#server.listen(0, '127.0.0.1'), 'listening');
+    return upstream;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port; // it listens on TCP
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  answerAll(): void {
+    for (const response of this.#waiting.splice(0)) response.writeHead(200, { 'content-type': 'application/json' }).end(BODY);
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+const ANSWER = answerWith(100, 100).toString();
+
+const BODY = ANSWER.slice(ANSWER.indexOf('\r\n\r\n') + 4);

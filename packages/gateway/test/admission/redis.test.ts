@@ -1,0 +1,218 @@
+/** Several nodes with one Redis, which is emptied, frozen, killed and restarted. */
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { AccountLimit, LimitBackend, Shortage } from '../../src/admission/backend.ts';
+import type { RedisBackend, RedisOptions } from '../../src/admission/redis/backend.ts';
+import { findRedis, type RedisServer } from '../real-parts/redis.js';
+import { closeBackends, createNode, createPrefix, stopServers, useRedis } from './backends.ts';
+
+afterEach(closeBackends);
+afterAll(stopServers);
+
+const TOTAL: AccountLimit = {
+  by: 'tag',
+  of: 'team=a',
+  name: 'team=a',
+  period: 'total',
+  micros: 10_000,
+  window: { start: 0, end: Number.POSITIVE_INFINITY },
+};
+
+/** What all nodes have done: the ledger that they share, and what is running. */
+class Ledger {
+  settled = 0;
+  readonly running = new Map<string, number>();
+  #ids = 0;
+
+  get used(): number {
+    return [...this.running.values()].reduce((sum, micros) => sum + micros, this.settled);
+  }
+
+  readonly readSpending = async (): Promise<number> => this.settled;
+
+  /** Whether a request was admitted. */
+  async admit(node: LimitBackend, micros: number, account = TOTAL): Promise<string | Shortage> {
+    const member = `request-${this.#ids++}`;
+    const { result } = await node.take({ member, rates: [], money: { micros, accounts: [account] } });
+    if (typeof result === 'object') return result;
+    this.running.set(member, micros);
+    expect(this.used).toBeLessThanOrEqual(account.micros);
+    return member;
+  }
+
+  async end(node: LimitBackend, member: string, charged: number): Promise<void> {
+    this.running.delete(member);
+    this.settled += charged;
+    await node.end({ member, corrections: [], charged });
+  }
+}
+
+/** Nodes that share limits and a ledger. */
+async function createCluster(count: number, options: Partial<RedisOptions> = {}) {
+  const ledger = new Ledger();
+  const prefix = createPrefix();
+  const create = (): Promise<RedisBackend> => createNode({ prefix, nodes: count, readSpending: ledger.readSpending, ...options });
+  const nodes = await Promise.all(Array.from({ length: count }, create));
+  const at = (index: number): RedisBackend => {
+    const node = nodes[index % count];
+    if (!node) throw new Error('a cluster has no node');
+    return node;
+  };
+  // The first admission waits until all nodes have joined.
+  await at(0).take({ member: 'first', rates: [] });
+  return { ledger, nodes, at, prefix };
+}
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.skipIf(!findRedis())('Redis', () => {
+  let redis: RedisServer;
+
+  beforeEach(async () => {
+    redis = await useRedis();
+  });
+
+  test('500 parallel requests at the last cent of two nodes admit one', async () => {
+    const { ledger, at } = await createCluster(2);
+    ledger.settled = TOTAL.micros - 100;
+    const results = await Promise.all(Array.from({ length: 500 }, (_, index) => ledger.admit(at(index), 100)));
+    expect(results.filter((result) => typeof result === 'string')).toHaveLength(1);
+  });
+
+  test('a limit of 20 requests at the same time admits exactly 20 on three nodes', async () => {
+    const { at } = await createCluster(3);
+    const take = (index: number) => at(index).take({ member: `m${index}`, slots: { name: 'k', limit: 20 }, rates: [] });
+    const results = await Promise.all(Array.from({ length: 300 }, (_, index) => take(index)));
+    expect(results.filter(({ result }) => result === 'taken')).toHaveLength(20);
+  });
+
+  test('a rate of 50 admits exactly 50 on two nodes', async () => {
+    const { at } = await createCluster(2);
+    const take = (index: number) => at(index).take({ member: `m${index}`, rates: [{ counter: 'c', amount: 1, limit: 50 }] });
+    const results = await Promise.all(Array.from({ length: 300 }, (_, index) => take(index)));
+    expect(results.filter(({ result }) => result === 'taken')).toHaveLength(50);
+  });
+
+  test('FLUSHALL under load never lets more be spent than the budget', async () => {
+    const { ledger, at } = await createCluster(2);
+    let isOver = false;
+    let admitted = 0;
+    const client = async (index: number): Promise<void> => {
+      while (!isOver) {
+        const member = await ledger.admit(at(index), 40 + index);
+        if (typeof member !== 'string') {
+          await wait(5);
+          continue;
+        }
+        admitted++;
+        await wait(3);
+        await ledger.end(at(index), member, index);
+      }
+    };
+    const clients = Array.from({ length: 20 }, (_, index) => client(index));
+    for (let flushes = 0; flushes < 3; flushes++) {
+      await wait(300);
+      await redis.flush();
+      await wait(900);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(admitted).toBeGreaterThan(100);
+    // What is left can be spent to the last millionth, and no more.
+    expect(typeof (await ledger.admit(at(0), TOTAL.micros - ledger.used + 1))).toBe('object');
+    expect(ledger.settled).toBeLessThanOrEqual(TOTAL.micros);
+  }, 30_000);
+
+  test('running requests of all nodes are reserved again after FLUSHALL', async () => {
+    const { ledger, at } = await createCluster(2);
+    for (const index of [0, 1]) expect(typeof (await ledger.admit(at(index), 4000))).toBe('string');
+    await redis.flush();
+    expect(await ledger.admit(at(0), 2001)).toMatchObject({ spent: 0, reserved: 8000 });
+    expect(typeof (await ledger.admit(at(1), 2000))).toBe('string');
+  });
+
+  test('a frozen server costs at most three calls their timeout; then each node uses its part', async () => {
+    const { ledger, at } = await createCluster(2, { timeoutMs: 50 });
+    redis.freeze();
+    const times: number[] = [];
+    try {
+      for (let index = 0; index < 20; index++) {
+        const from = performance.now();
+        await ledger.admit(at(0), 1000);
+        times.push(performance.now() - from);
+      }
+      // Half of the budget: the other half is for the other node.
+      expect(ledger.running.size).toBe(5);
+      for (let index = 0; index < 20; index++) await ledger.admit(at(1), 1000);
+      expect(ledger.running.size).toBe(10);
+      expect(times.filter((ms) => ms >= 50).length).toBeLessThanOrEqual(3);
+    } finally {
+      redis.thaw();
+    }
+    console.log(`Redis frozen: ${times.map((ms) => ms.toFixed(1)).join(' ')} ms`);
+    // What was admitted meanwhile is known to Redis again.
+    await expect.poll(() => at(0).isShared && at(1).isShared, { timeout: 10_000 }).toBe(true);
+    await expect.poll(async () => (await at(0).list())[0]?.reserved, { timeout: 10_000 }).toBe(10_000);
+    for (const member of [...ledger.running.keys()]) await ledger.end(at(0), member, 500);
+  }, 30_000);
+
+  test('what a frozen server received too late has no effect', async () => {
+    const { at } = await createCluster(1, { timeoutMs: 50 });
+    await at(0).take({ member: 'm0', slots: { name: 'k', limit: 5 }, rates: [] });
+    redis.freeze();
+    const claims = ['m1', 'm2'].map((member) => ({ member, slots: { name: 'k', limit: 1 }, rates: [] }));
+    const results = await Promise.all(claims.map((claim) => at(0).take(claim)));
+    expect(results.map(({ result }) => result)).toEqual(['no slot', 'no slot']);
+    await wait(200);
+    redis.thaw();
+    await expect.poll(() => at(0).isShared, { timeout: 10_000 }).toBe(true);
+    const next = await at(0).take({ member: 'm3', slots: { name: 'k', limit: 2 }, rates: [] });
+    expect(next.result).toBe('taken');
+  }, 30_000);
+
+  test('killed: the part of each node at once; restarted empty: budgets are read from the ledger first', async () => {
+    const { ledger, at } = await createCluster(2, { timeoutMs: 50 });
+    const kept = await ledger.admit(at(0), 1000);
+    const ended = await ledger.admit(at(0), 3000);
+    await redis.kill();
+    await expect.poll(() => at(0).isShared || at(1).isShared).toBe(false);
+    const from = performance.now();
+    expect(await ledger.admit(at(0), 4001)).toMatchObject({ spent: 0 });
+    expect(typeof (await ledger.admit(at(1), 5000))).toBe('string');
+    const elapsed = performance.now() - from;
+    console.log(`Redis killed: two admissions in ${elapsed.toFixed(1)} ms`);
+    if (typeof ended === 'string') await ledger.end(at(0), ended, 2500);
+    await redis.restart();
+    await expect.poll(() => at(0).isShared && at(1).isShared, { timeout: 10_000 }).toBe(true);
+    expect(typeof kept).toBe('string');
+    // 2,500 spent, 1,000 and 5,000 running.
+    expect(await ledger.admit(at(1), 1501)).toMatchObject({ spent: 2500, reserved: 6000 });
+    expect(typeof (await ledger.admit(at(0), 1500))).toBe('string');
+  }, 30_000);
+
+  test('a gateway starts without Redis, and uses it when it is there', async () => {
+    await redis.kill();
+    const { ledger, at } = await createCluster(1, { timeoutMs: 50 });
+    expect(at(0).isShared).toBe(false);
+    expect(typeof (await ledger.admit(at(0), 10_000))).toBe('string');
+    await redis.restart();
+    await expect.poll(() => at(0).isShared, { timeout: 10_000 }).toBe(true);
+    expect(await ledger.admit(at(0), 1)).toMatchObject({ reserved: 10_000 });
+  }, 30_000);
+
+  test('what a dead node held is free after its lease, and what it spent is read from the ledger', async () => {
+    let now = Date.now();
+    const ledger = new Ledger();
+    const options = { prefix: createPrefix(), nodes: 1, readSpending: ledger.readSpending, serverTime: () => now };
+    const [dead, alive] = [await createNode(options), await createNode(options)];
+    now += 5000;
+    await ledger.admit(dead, 9000);
+    await alive.load([TOTAL]);
+    expect((await alive.list())[0]).toMatchObject({ spent: 0, reserved: 9000 });
+    await dead.close();
+    ledger.running.clear();
+    ledger.settled = 700;
+    now += 31_000;
+    // Its reservation has ended; another node has closed its exchange in the ledger meanwhile.
+    await expect.poll(async () => (await alive.list())[0], { timeout: 10_000 }).toMatchObject({ spent: 700, reserved: 0 });
+  }, 30_000);
+});

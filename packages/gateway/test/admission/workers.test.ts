@@ -1,0 +1,162 @@
+/** `sluice serve --workers`: several processes on one port, with PostgreSQL and Redis. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { findPostgres } from '../real-parts/postgres.js';
+import { findRedis, RedisServer } from '../real-parts/redis.js';
+import { createAddress, createFolder, startPostgres } from '../store/ledger-fixture.ts';
+import { assertBuilt } from '../store/processes.ts';
+import { HeldUpstream } from './held-upstream.ts';
+import { killProcesses, startProcess } from './process.ts';
+import { chat, send } from './start.ts';
+
+const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+
+beforeAll(assertBuilt);
+afterEach(killProcesses);
+
+function serve(config: string, ...args: string[]) {
+  const folder = createFolder();
+  const file = join(folder, 'sluice.yaml');
+  writeFileSync(file, config);
+  return spawnSync(process.execPath, [SLUICE, 'serve', '--config', file, '--port', '0', ...args], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+}
+
+test.each([
+  { config: 'log: { level: error }', missing: 'set store: postgres://… and limits_store: redis://…, or use --workers 1' },
+  { config: 'store: postgres://sluice@127.0.0.1:1/sluice', missing: 'set limits_store: redis://…, or use --workers 1' },
+  { config: 'limits_store: redis://127.0.0.1:1', missing: 'set store: postgres://…, or use --workers 1' },
+])('two workers with $config are refused', ({ config, missing }) => {
+  const { status, stderr } = serve(config, '--workers', '2');
+  expect(status).toBe(2);
+  expect(stderr).toContain(missing);
+});
+
+test.each(['0', '65', '-1', '1.5', 'many'])('--workers %s is refused', (count) => {
+  const { status, stderr } = serve('log: { level: error }', `--workers=${count}`);
+  expect(status).toBe(2);
+  expect(stderr).toContain('--workers must be "auto" or a number from 1 to 64');
+});
+
+test('a mistake that the first worker finds ends the command, with the reason once', () => {
+  const config = 'store: postgres://sluice@127.0.0.1:1/sluice\nlimits_store: redis://127.0.0.1:1\nauth: { pepper_file: pepper }';
+  const { status, stderr } = serve(config, '--workers', '2');
+  expect(status).toBe(2);
+  expect(stderr.match(/cannot be used/g)).toHaveLength(1);
+});
+
+describe.skipIf(!findRedis() || !findPostgres())('workers', () => {
+  let redis: RedisServer;
+
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+  });
+
+  afterAll(() => redis.stop());
+
+  /** Starts a gateway with this many workers, a limit of 7 requests at once, and a budget for 6 reservations. */
+  async function start(count: number) {
+    const upstream = await HeldUpstream.start();
+    onTestFinished(() => upstream.close());
+    const [folder, store] = [createFolder(), await createAddress()];
+    const config = join(folder, 'sluice.yaml');
+    writeFileSync(
+      config,
+      `log: { level: fatal }
+default_price: { input: "1", output: "1" }
+store: env:STORE
+limits_store: { url: "env:REDIS", prefix: "workers-${count}:", timeout: 1s, connect_timeout: 1s }
+budgets: [{ tag: team=a, limit: 0.0065usd/total }]
+limits: { drain_delay: 200ms }
+auth:
+  pepper_file: "${join(folder, 'pepper')}"
+  keys:
+    - { name: narrow, key: narrow-key-0123456789, concurrency: 7 }
+    - { name: team, key: team-key-0123456789, tags: team=a }
+metrics: { key: metrics-key-0123456789 }
+providers:
+  up: { protocol: openai-chat, base_url: "http://127.0.0.1:${upstream.port}/v1", api_key: some-key-0123456789 }
+`,
+    );
+    const options = { args: ['--workers', String(count)], env: { STORE: store, REDIS: redis.url } };
+    const { url, child } = await startProcess(undefined, config, options);
+    const query = async (text: string) => (await startPostgres()).query(store, text);
+    const ask = (key: string, times: number) =>
+      Array.from({ length: times }, () =>
+        send(url, '/v1/chat/completions', { key, body: chat('up/m', 1000) }).then(({ status }) => status),
+      );
+    return { url, child, upstream, query, ask };
+  }
+
+  const countOf = (statuses: readonly number[], status: number): number => statuses.filter((other) => other === status).length;
+
+  /** The values of a metric by worker. */
+  async function readMetric(url: string, name: string): Promise<Record<string, number>> {
+    const { text } = await send(url, '/metrics', { key: 'metrics-key-0123456789', method: 'GET' });
+    const samples = [...text.matchAll(new RegExp(`^${name}\\{worker="(\\d+)".*\\} (\\S+)$`, 'gm'))];
+    return Object.fromEntries(samples.map(([, worker = '', value]) => [worker, Number(value)]));
+  }
+
+  test.each([1, 2, 4])('%i: limits admit exactly N, the ledger has every request, and all end on SIGTERM', async (count) => {
+    const { url, child, upstream, query, ask } = await start(count);
+    const running = ask('narrow-key-0123456789', 40);
+    const ended: number[] = [];
+    for (const asked of running) void asked.then((status) => ended.push(status));
+    await expect.poll(() => ended.length, { timeout: 20_000 }).toBe(33);
+    expect(countOf(ended, 429)).toBe(33);
+    await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(7);
+    upstream.answerAll();
+    await Promise.all(running);
+
+    // Each reserves about 1,050 millionths of a dollar of 6,500, and costs 200.
+    const team = ask('team-key-0123456789', 40);
+    await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(6);
+
+    if (count > 1) {
+      const numbers = Array.from({ length: count }, (_, index) => String(index + 1));
+      const up = await readMetric(url, 'sluice_worker_up');
+      expect(up).toEqual(Object.fromEntries(numbers.map((number) => [number, 1])));
+      const active = Object.values(await readMetric(url, 'sluice_active_requests'));
+      expect(active.reduce((sum, value) => sum + value, 0)).toBe(6);
+    }
+
+    // Running requests finish after SIGTERM.
+    const closed = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+    child.kill('SIGTERM');
+    await expect.poll(() => send(url, '/health/ready', { key: '', method: 'GET' }).then(({ status }) => status)).toBe(503);
+    upstream.answerAll();
+    expect(countOf(await Promise.all(team), 200)).toBe(6);
+    expect(await closed).toBe(0);
+    const [found] = await query(
+      "SELECT count(*) AS rows, sum(cost_micros) AS cost FROM exchanges WHERE state = 'settled' AND http_status = 200",
+    );
+    expect(found).toMatchObject({ rows: 13, cost: 2600 });
+    const boots = await query('SELECT DISTINCT boot_id FROM exchanges');
+    expect(boots.length).toBeGreaterThanOrEqual(Math.min(count, 2));
+    expect(await query("SELECT id FROM exchanges WHERE state = 'open'")).toEqual([]);
+  });
+
+  test('a worker that is killed is replaced, and requests are served by both', async () => {
+    const { url, child, upstream, ask } = await start(2);
+    const first = listWorkers(child.pid);
+    expect(first).toHaveLength(2);
+    upstream.isHeld = false;
+    process.kill(first[0] ?? 0, 'SIGKILL');
+    const isReplaced = async (): Promise<boolean> => {
+      const pids = listWorkers(child.pid);
+      const up = await readMetric(url, 'sluice_worker_up').catch(() => ({}));
+      return pids.length === 2 && !pids.includes(first[0] ?? 0) && Object.values(up).join() === '1,1';
+    };
+    await expect.poll(isReplaced, { timeout: 30_000 }).toBe(true);
+    expect(countOf(await Promise.all(ask('narrow-key-0123456789', 4)), 200)).toBe(4);
+  });
+});
+
+/** The processes that a process has started. */
+const listWorkers = (pid: number | undefined): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);

@@ -1,0 +1,43 @@
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { findNginx, NginxServer } from '../real-parts/nginx.js';
+import { findPort } from '../real-parts/programs.js';
+import { createAddress, createFolder, ENGINES, startPostgres } from '../store/ledger-fixture.ts';
+import { assertBuilt } from '../store/processes.ts';
+
+beforeAll(assertBuilt);
+
+// Imported late: without a build they cannot be loaded.
+const load = () => import('./node-proofs.js');
+
+const createPlace = async () => ({ server: await startPostgres(), url: await createAddress(), folder: createFolder() });
+
+describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database', () => {
+  test('one that is killed leaves exact rows, which the other one closes, and no request of the other fails', async () => {
+    const { violations, contents, ends, crashed } = await (await load()).proveNodeKills(await createPlace(), 3, 40);
+    expect(violations).toEqual([]);
+    expect([contents > 0, ends > 0, crashed > 0]).toEqual([true, true, true]);
+  }, 180_000);
+
+  test('no request fails and no row is wrong when the database is restarted', async () => {
+    const { violations, ends } = await (await load()).proveDatabaseRestarts(await createPlace(), 2, 20);
+    expect(violations).toEqual([]);
+    expect(ends).toBeGreaterThan(100);
+  }, 180_000);
+
+  test.skipIf(!findNginx())(
+    'no request fails and no row is wrong when both are replaced behind nginx',
+    async () => {
+      const ports = [await findPort(), await findPort()];
+      const startBalancer = async (of: number[]): Promise<NginxServer> => {
+        const nginx = await NginxServer.start(of);
+        onTestFinished(() => nginx.stop());
+        return nginx;
+      };
+      const place = { ...(await createPlace()), ports, startBalancer };
+      const { violations, ends } = await (await load()).proveBalancedRestart(place, 20);
+      expect(violations).toEqual([]);
+      expect(ends).toBeGreaterThan(100);
+    },
+    180_000,
+  );
+});

@@ -1,0 +1,117 @@
+/** A private PostgreSQL server for tests: the binaries of the system, a new folder, a random port of the loopback address. */
+import { execFileSync, spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { endProcess, endWithTests, findPort } from './programs.js';
+
+const VERSIONS = '/usr/lib/postgresql';
+
+const MIN_VERSION = 15;
+
+/** The folder of the newest binaries, or of those that `SLUICE_POSTGRES` names; undefined when there are none. */
+export function findPostgres() {
+  const named = process.env['SLUICE_POSTGRES'];
+  if (named !== undefined) return existsSync(join(named, 'initdb')) ? named : undefined;
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : [];
+  const [newest] = versions.filter((version) => version >= MIN_VERSION).sort((a, b) => b - a);
+  const folder = newest === undefined ? undefined : join(VERSIONS, String(newest), 'bin');
+  return folder !== undefined && existsSync(join(folder, 'initdb')) ? folder : undefined;
+}
+
+/** The server refuses to run as root, so it runs as the user of its package then. */
+function findUser() {
+  if (process.getuid?.() !== 0) return {};
+  const [, , uid, gid] = /^postgres:.*$/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[0].split(':') ?? [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+/** A server. */
+export class PostgresServer {
+  #bin = '';
+  #folder = '';
+  #port = 0;
+  #user = {};
+  #child;
+  #count = 0;
+  #isDurable = false;
+
+  /** Starts a new and empty server. `isDurable`: it waits for the disk, as in production. */
+  static async start({ isDurable = false } = {}) {
+    const server = new PostgresServer();
+    server.#isDurable = isDurable;
+    server.#bin = findPostgres() ?? '';
+    server.#user = findUser();
+    server.#folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'));
+    if (server.#user.uid !== undefined) chownSync(server.#folder, server.#user.uid, server.#user.gid);
+    server.#port = await findPort();
+    const options = ['-D', join(server.#folder, 'data'), '-A', 'trust', '-U', 'test', '-E', 'UTF8', '--locale=C', '--no-sync'];
+    execFileSync(join(server.#bin, 'initdb'), options, { ...server.#user, cwd: server.#folder, stdio: 'ignore' });
+    await server.resume();
+    return server;
+  }
+
+  /** Starts the server again, with its data. */
+  async resume() {
+    const options = [
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+      `fsync=${this.#isDurable ? 'on' : 'off'}`,
+      'max_connections=200',
+    ];
+    const args = ['-D', join(this.#folder, 'data'), '-p', String(this.#port), ...options.flatMap((option) => ['-c', option])];
+    const child = spawn(join(this.#bin, 'postgres'), args, {
+      ...this.#user,
+      cwd: this.#folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#child = child;
+    endWithTests(child);
+    await new Promise((resolve, reject) => {
+      let text = '';
+      child.stderr.on('data', (data) => {
+        text = (text + data).slice(-4000);
+        if (text.includes('ready to accept connections')) resolve(undefined);
+      });
+      child.once('exit', () => reject(new Error(`PostgreSQL did not start: ${text}`)));
+    });
+  }
+
+  /** Ends the server: `SIGINT` closes connections in order, `SIGQUIT` does not. Its data stays. */
+  async halt(signal = 'SIGINT') {
+    await endProcess(this.#child, signal);
+  }
+
+  /** Creates a database, and returns its address. */
+  async createDatabase() {
+    const name = `test_${process.pid}_${++this.#count}`;
+    await this.query(this.#address('postgres'), `CREATE DATABASE ${name}`);
+    return this.#address(name);
+  }
+
+  #address(name) {
+    return `postgres://test@127.0.0.1:${this.#port}/${name}`;
+  }
+
+  /**
+   * Runs a statement in a database, given by its address. Big integers become numbers.
+   * @returns {Promise<Record<string, unknown>[]>}
+   */
+  async query(address, text, values = []) {
+    const types = { getTypeParser: (oid, format) => (oid === 20 || oid === 1700 ? Number : pg.types.getTypeParser(oid, format)) };
+    const client = new pg.Client({ connectionString: address, types });
+    await client.connect();
+    try {
+      return (await client.query(text, values)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Ends the server and deletes its data. */
+  async stop() {
+    await this.halt('SIGQUIT');
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,239 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { KeyBook } from '../../src/keys/key-book.ts';
+import { createKeyText } from '../../src/keys/key-text.ts';
+import { openStore, type Store } from '../../src/store/index.ts';
+import { createKysely, createPool } from '../../src/store/postgres/connection.ts';
+import { migratePostgres } from '../../src/store/postgres/store.ts';
+import { MIGRATIONS, type Migration } from '../../src/store/schema.ts';
+import { createAddress, createFolder, ENGINES, startPostgres } from './ledger-fixture.ts';
+import { assertBuilt } from './processes.ts';
+
+const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+
+beforeAll(assertBuilt);
+
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const until = async (check: () => Promise<boolean> | boolean): Promise<void> => {
+  while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 5));
+};
+
+/** What a next release may add: tables, and columns that have a default or may be empty. */
+const NEXT: Migration = {
+  name: 'next',
+  up: async (db) => {
+    await sql`create table regions (id text primary key not null)`.execute(db);
+    await sql`alter table exchanges add column region text`.execute(db);
+    await sql`alter table attempts add column priority integer not null default 3`.execute(db);
+    await sql`alter table usage_rollups add column retries bigint not null default 0`.execute(db);
+    await sql`alter table client_keys add column owner text`.execute(db);
+  },
+};
+
+describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes of two releases', () => {
+  test('this release writes and reads while the next one migrates, and starts on its database', async () => {
+    const url = await createAddress();
+    const running = await openStore({ folder: null, url });
+    closers.push(() => running.close());
+    const record = async (store: Store): Promise<void> => {
+      const { id, ts } = store.createId();
+      const usage = { input_tokens: 100, output_tokens: 50, cost_micros: 9, ending: 'answered', http_status: 200 } as const;
+      await store.openExchange({ id, ts, key_id: 'k', model_requested: 'm' });
+      await store.openAttempt({ exchange_id: id, number: 1, ts, provider: 'p', model: 'm' });
+      await store.settleAttempt({ exchange_id: id, number: 1, ...usage });
+      await store.settleExchange({ id, ts, ...usage });
+    };
+    await record(running);
+    const during = record(running);
+    const pool = createPool(url, 1);
+    await migratePostgres(createKysely(pool), [...MIGRATIONS, NEXT]);
+    await pool.end();
+    await during;
+    await record(running);
+    const started = await openStore({ folder: null, url });
+    closers.push(() => started.close());
+    await record(started);
+    expect((await started.list()).exchanges.map(({ state, cost_micros }) => [state, cost_micros])).toEqual(
+      Array.from({ length: 4 }, () => ['settled', 9]),
+    );
+    expect(await running.spending({ by: 'key', of: 'k', since: 0 })).toBe(36);
+    const [{ version } = {}] = await (await startPostgres()).query(url, 'SELECT max(version) AS version FROM schema_versions');
+    expect(version).toBe(MIGRATIONS.length + 1);
+  });
+});
+
+describe.skipIf(!ENGINES.includes('PostgreSQL'))('keys of several nodes', () => {
+  async function startNode(url: string, pepperFile: string, keyPollMs = 500): Promise<{ store: Store; book: KeyBook }> {
+    const store = await openStore({ folder: null, url, keyPollMs });
+    closers.push(() => store.close());
+    const book = await KeyBook.open({ store, pepperFile, requiresPepper: true });
+    closers.push(() => book.close());
+    return { store, book };
+  }
+
+  const isAdmitted = (book: KeyBook, text: string): boolean => book.check(text)?.admitted ?? false;
+
+  /** Without notifications, as behind a pooler, changes are found by asking. */
+  test.each([
+    ['by notification', 600_000],
+    ['by asking', 20],
+  ])('a change reaches the other node %s', async (how, keyPollMs) => {
+    const [url, pepper] = [await createAddress(), join(createFolder(), 'pepper')];
+    const { book: one } = await startNode(url, pepper, keyPollMs);
+    const { book: two } = await startNode(url, pepper, keyPollMs);
+    const server = await startPostgres();
+    if (how === 'by asking')
+      await server.query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+    const ended: string[] = [];
+    two.listen(({ record, endsRequests }) => endsRequests && ended.push(record.name));
+    const { text } = await one.create('alice', { tags: ['a'] }, 'cli');
+    await until(() => isAdmitted(two, text));
+    await one.edit('alice', { name: 'bob' }, 'cli');
+    await until(() => two.find('bob') !== undefined);
+    const next = await one.rotate('bob', 0, 'cli');
+    await until(() => isAdmitted(two, next.text) && !isAdmitted(two, text));
+    await one.revoke('bob', true, 'cli');
+    await until(() => two.check(next.text)?.admitted === false);
+    expect(ended).toContain('bob');
+    expect((await one.create('bob', {}, 'cli')).record.name).toBe('bob');
+  });
+
+  test('a key that one node has revoked is not restored by another that changes it', async () => {
+    const [url, pepper] = [await createAddress(), join(createFolder(), 'pepper')];
+    const { book: one } = await startNode(url, pepper);
+    const { book: two, store } = await startNode(url, pepper);
+    const { record, text } = await one.create('alice', {}, 'cli');
+    await one.revoke('alice', false, 'cli');
+    await expect(two.edit(record.id, { tags: ['a'] }, 'cli')).rejects.toMatchObject({ code: 'revoked' });
+    // As a node writes it that does not know of the revocation yet.
+    await store.saveKey(record, { ...store.createId(), actor: 'cli', action: 'key.edit', object: record.id, details: {} }, false);
+    expect((await store.listKeys())[0]?.revoked_ts).not.toBeNull();
+    expect(isAdmitted(two, text)).toBe(false);
+  });
+
+  test('a node with another pepper, or without one, is refused; after all keys are revoked the only node may change it', async () => {
+    const url = await createAddress();
+    const [first, second] = [join(createFolder(), 'pepper'), join(createFolder(), 'pepper')];
+    const node = await startNode(url, first);
+    await expect(startNode(url, second)).rejects.toThrow(
+      `the pepper file "${second}" is missing, and other nodes use this database`,
+    );
+    writeFileSync(second, `${'ab'.repeat(32)}\n`);
+    await expect(startNode(url, second)).rejects.toThrow(`the pepper file "${second}" is not the one of the other nodes`);
+    await node.book.close();
+    for (const close of closers.splice(0).reverse()) await close();
+    await startNode(url, second);
+  });
+
+  test('while the database is away, known keys are admitted for a minute, and unknown ones get 503', async () => {
+    const [url, pepper] = [await createAddress(), join(createFolder(), 'pepper')];
+    const { store } = await startNode(url, pepper);
+    let ageMs = 0;
+    const shared = { ...store.shared, watch: () => undefined, sync: async () => undefined, readPepper: async () => undefined };
+    const aging = {
+      ...shared,
+      claimPepper: async (text: string) => text,
+      get ageMs() {
+        return ageMs;
+      },
+    };
+    const kept = Object.assign(Object.create(null), {
+      listKeys: () => store.listKeys(),
+      saveKey: (...args: Parameters<Store['saveKey']>) => store.saveKey(...args),
+      touchKeys: async () => undefined,
+      createId: () => store.createId(),
+      shared: aging,
+    });
+    const book = await KeyBook.open({ store: kept, pepperFile: pepper, requiresPepper: true });
+    closers.push(() => book.close());
+    const { text } = await book.create('alice', {}, 'cli');
+    const { text: unknown } = createKeyText();
+    const tell = (key: string): string => {
+      const admission = book.check(key);
+      return admission === undefined ? 'unknown' : admission.admitted ? 'admitted' : admission.isTemporary ? '503' : '401';
+    };
+    const seen = [0, 2000, 10_000, 59_000, 61_000].map((age) => {
+      ageMs = age;
+      return [tell(text), tell(unknown)];
+    });
+    expect(seen).toEqual([
+      ['admitted', 'unknown'],
+      ['admitted', 'unknown'],
+      ['admitted', '503'],
+      ['admitted', '503'],
+      ['503', '503'],
+    ]);
+  });
+});
+
+describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database', () => {
+  async function serve(config: object): Promise<{ url: string; stop: () => Promise<unknown> }> {
+    const file = join(createFolder(), 'sluice.json');
+    writeFileSync(file, JSON.stringify({ listen: { port: 0 }, log: { level: 'warn' }, ...config }));
+    const child = spawn(process.execPath, [SLUICE, 'serve', '--config', file, '--json'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, SLUICE_ADMIN_KEY: 'admin-key-0123456789' },
+    });
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (text += data));
+    closers.push(() => {
+      child.kill('SIGKILL');
+      return ended;
+    });
+    const url = await Promise.race([
+      until(() => /"url": ?"http/.test(text)).then(() => /"url": ?"([^"]+)"/.exec(text)?.[1] ?? ''),
+      ended.then(() => Promise.reject(new Error(text))),
+    ]);
+    return { url, stop: () => ended };
+  }
+
+  const callAdmin = async (url: string, method: string, path: string, body?: object) => {
+    const headers = { authorization: 'Bearer admin-key-0123456789', 'content-type': 'application/json' };
+    const response = await fetch(`${url}/admin/v1/${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    expect(response.status).toBeLessThan(300);
+    return response.json();
+  };
+
+  const ask = async (url: string, key: string): Promise<number> =>
+    (
+      await fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'demo/hello', messages: [{ role: 'user', content: 'hi' }] }),
+      })
+    ).status;
+
+  test('share keys and usage, and a key that is revoked on one is refused by the other within a second', async () => {
+    const config = { store: await createAddress(), auth: { pepper_file: join(createFolder(), 'pepper') } };
+    const one = await serve(config);
+    const two = await serve(config);
+    const { secret, key } = await callAdmin(one.url, 'POST', 'keys', { name: 'alice' });
+    await until(async () => (await ask(two.url, secret)) === 200);
+    expect(await ask(one.url, secret)).toBe(200);
+    const usage = await callAdmin(two.url, 'GET', 'usage?by=key');
+    expect(JSON.stringify(usage)).toContain('"requests":2');
+    const started = performance.now();
+    await callAdmin(one.url, 'DELETE', `keys/${key.id}`);
+    await until(async () => (await ask(two.url, secret)) === 401);
+    const elapsed = performance.now() - started;
+    expect(elapsed).toBeLessThan(1000);
+  });
+
+  test('with different peppers the second does not start, and the error names the remedy', async () => {
+    const store = await createAddress();
+    await serve({ store, auth: { pepper_file: join(createFolder(), 'pepper') } });
+    const other = join(createFolder(), 'pepper');
+    await expect(serve({ store, auth: { pepper_file: other } })).rejects.toThrow('copy the file from a node that works');
+    await expect(serve({ store })).rejects.toThrow('every node needs the same pepper');
+  });
+});
