@@ -43,8 +43,11 @@ const dialects: Row[] = PROTOCOL_IDS.flatMap((protocol) =>
   ),
 );
 
+/** Dialects depart by construction, also those that have no rule. */
+const isDialect = (name: string): boolean => name.includes(' of ');
+
 function repair(chunks: readonly Uint8Array[], protocol: Row['protocol']): { bytes: Buffer; stage: RepairStream } {
-  const stage = new RepairStream({ codec: CODECS[protocol] });
+  const stage = new RepairStream({ codec: CODECS[protocol], model: 'm-1' });
   const out: Uint8Array[] = [];
   for (const chunk of chunks) for (const piece of stage.push(chunk)) out.push(piece.slice());
   out.push(...stage.end());
@@ -58,18 +61,31 @@ const split = (bytes: Uint8Array, size: number): Uint8Array[] =>
 const callsOf = ({ tool_calls: calls }: AccumulatedMessage): string[] =>
   calls.map(({ name, arguments: args }) => `${name} ${args}`).toSorted();
 
-function check({ protocol, chunks }: Row): 'same' | 'repaired' {
+/** A call that changes after it was complete needs the whole message: `sluice repair` has it, a stream has not. */
+const NEEDS_THE_WHOLE: ReadonlySet<string> = new Set([
+  'own-name-grows-after-arguments',
+  'own-second-document-after-another-call',
+  'own-input-after-stop',
+  'own-growing-name-repeated-object',
+  'chat/names-split-by-arguments',
+  // A call without a name cannot be run.
+  'anthropic/names-missing',
+  'anthropic/call-starts-missing',
+]);
+
+function check({ name, protocol, chunks }: Row): 'same' | 'repaired' | 'skipped' {
+  if (NEEDS_THE_WHOLE.has(name.split(' of ', 1).join())) return 'skipped';
   const body = Buffer.concat(chunks());
   const codec = CODECS[protocol];
   const before = examine([body], { protocol: codec });
   const { bytes } = repair(chunks(), protocol);
   const isSound = before.message.complete && before.message.error === null;
-  if (isSound && Examiner.findRepairs(before, true).every(({ rule }) => !isHarmful(rule))) {
+  if (isSound && before.findings.every(({ rule }) => !isHarmful(rule)) && !isDialect(name)) {
     expect(bytes.equals(body), 'a conforming stream changed').toBe(true);
     return 'same';
   }
   const after = examine([bytes], { protocol: codec });
-  if (isSound) expect(Examiner.findRepairs(after, false).map(({ rule }) => rule)).toEqual([]);
+  if (isSound) expect(Examiner.findRepairs(after, false).flatMap(({ rule }) => (isHarmful(rule) ? [rule] : []))).toEqual([]);
   else expect(after.message.error !== null || !after.message.complete).toBe(true);
   expect(after.message.text).toBe(before.message.text);
   expect(after.message.reasoning).toBe(before.message.reasoning);
@@ -83,7 +99,7 @@ describe('the streaming repair', () => {
     ['dialects', dialects],
   ])('%s', (_, rows) => {
     const failures: string[] = [];
-    const counts = { same: 0, repaired: 0 };
+    const counts = { same: 0, repaired: 0, skipped: 0 };
     for (const row of rows) {
       try {
         counts[check(row)]++;
@@ -97,7 +113,7 @@ describe('the streaming repair', () => {
 
   test.runIf(SHARED)('recordings', () => {
     const failures: string[] = [];
-    const counts = { same: 0, repaired: 0 };
+    const counts = { same: 0, repaired: 0, skipped: 0 };
     for (const row of recordings) {
       try {
         counts[check(row)]++;
@@ -132,7 +148,6 @@ test('no harmless rule breaks an official SDK or is more than an info', () => {
       "responses/items-overlap",
       "gemini/parts-after-finish",
       "gemini/finish-reason-number",
-      "chat/tool-header-repeated",
     ]
   `);
 });

@@ -287,7 +287,7 @@ const MESSAGE_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** Anthropic sends calls made by its own code execution with their whole input and without deltas. */
-const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';
+export const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';
 
 // ---- responses
 

@@ -1,14 +1,14 @@
 /** Repairs a stream for readers of its own protocol: bytes are unchanged until the first departure. */
 
 import type { StreamResult } from '../accumulate/message.ts';
-import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { BlockDelta, CanonicalStreamEvent, MessageDelta } from '../canonical/events.ts';
 import type { CanonicalError, Note } from '../canonical/notes.ts';
 import { NOTHING } from '../canonical/stage.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { Codec } from '../codec/protocol.ts';
 import { createCheck, hasLoneSurrogate } from '../doctor/checks.ts';
 import { isRepairable } from '../doctor/departures.ts';
-import { createStreamConverter, type ResponseStream, type StreamOptions } from '../engine/stream.ts';
+import { createStreamConverter, type ResponseStream, type StreamOptions, type StreamSplice } from '../engine/stream.ts';
 import { isObject } from '../json/json.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
 import type { Diagnostic, RuleId } from '../rules/index.ts';
@@ -18,6 +18,8 @@ import { createWatch, type Watch } from './watch.ts';
 
 /** Options of a repair. */
 export interface RepairOptions extends Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes' | 'profile' | 'tap'> {
+  /** The model that was requested, for responses that name none. */
+  model?: string | undefined;
   /** The protocol of the stream. */
   codec: Codec;
   /** Called with the first departure of every rule, also with one that needs no repair. */
@@ -36,8 +38,9 @@ export class RepairStream implements ResponseStream {
   readonly #create: (profile: Partial<ProviderProfile>) => ResponseStream;
   readonly #watch: Watch;
   #created: ResponseStream | undefined;
-  /** The number of calls that the converter has begun. */
+  /** What the converter has written so far: the number of calls, and the characters of their arguments. */
   #started = 0;
+  #argumentLength = 0;
   readonly #splitter = new FrameSplitter();
   readonly #found: Diagnostics;
   /** `passing`: frames are unchanged; `repairing`: they are written by the converter. */
@@ -46,7 +49,7 @@ export class RepairStream implements ResponseStream {
   #isHarmed = false;
   #held: Held = EMPTY;
 
-  constructor({ codec, onFinding, ...options }: RepairOptions) {
+  constructor({ codec, onFinding, model, ...options }: RepairOptions) {
     const known = new Set<RuleId>();
     const observe = (rule: RuleId): void => {
       this.#isHarmed ||= isHarmful(rule);
@@ -67,9 +70,19 @@ export class RepairStream implements ResponseStream {
       if (!this.#watch.push(payload)) this.#isHarmed = true;
     };
     const onEvent = (event: CanonicalStreamEvent): void => {
-      if (event.type === 'content_block_start' && event.content_block.type === 'tool_use') this.#started++;
+      if (event.type === 'content_block_start' && event.content_block.type === 'tool_use' && !this.#watch.opening)
+        this.#started++;
+      else if (event.type === 'content_block_delta') this.#argumentLength += measureArguments(event.delta);
     };
-    const common = { from: codec, to: codec, isRenamed: false, onDeparture: observe, onFrame, onEvent };
+    const common = {
+      from: codec,
+      to: codec,
+      isRenamed: false,
+      onDeparture: observe,
+      onFrame,
+      onEvent,
+      splice: createSplice(model, this.#watch),
+    };
     this.#create = (profile) => createStreamConverter({ ...options, ...common, profile: { ...profile, ...options.profile } });
   }
 
@@ -106,6 +119,10 @@ export class RepairStream implements ResponseStream {
     return this.#created;
   }
 
+  get #mayComment(): boolean {
+    return this.#codec.id !== 'gemini';
+  }
+
   /** Whether anything was repaired. */
   get hasRepaired(): boolean {
     return this.#isHarmed;
@@ -140,27 +157,28 @@ export class RepairStream implements ResponseStream {
   }
 
   #pass(chunk: Uint8Array): Iterable<Uint8Array> {
-    const frames = this.#splitter.push(chunk);
-    // Nearly every chunk is one frame.
-    const [only] = frames;
-    if (only && frames.length === 1) return this.#passFrame(only);
     const out: Uint8Array[] = [];
-    for (const frame of frames) {
+    for (const frame of this.#splitter.push(chunk)) {
       if (this.#state === 'passing') out.push(...this.#passFrame(frame));
       else out.push(...this.#converter.push(frame));
     }
-    if (this.#state === 'repairing') out.push(...this.#converter.push(this.#splitter.takeRest()));
+    // From now on the converter gets whole chunks.
+    if (this.#state !== 'passing') out.push(...this.#converter.push(this.#splitter.takeRest()));
     return out;
   }
 
   #passFrame(frame: Uint8Array): Iterable<Uint8Array> {
     // What keeps a connection alive must not wait. Google's clients fail on comments.
-    if (this.#held === EMPTY && isComment(frame)) return this.#codec.id === 'gemini' ? NOTHING : [frame];
+    if (this.#held === EMPTY && isComment(frame)) return this.#mayComment || frame[0] !== COLON ? [frame] : NOTHING;
+    if (!this.#mayComment && hasComment(frame)) this.#isHarmed = true;
     const written = [...this.#convert(frame)];
     const held = addTo(this.#held, frame, written);
     if (this.#isHarmed) return this.#repair(held);
-    const isOpen = written.length === 0 || this.#watch.isEnding || this.#watch.opened > this.#started;
-    const mayWait = isOpen && held.bytes <= MAX_HELD_BYTES && held.frames.length <= MAX_HELD_FRAMES;
+    const { isEnding, opened, argumentLength, opening } = this.#watch;
+    if (opening !== undefined) for (const text of written) this.#started += decodeUtf8(text).split(opening).length - 1;
+    const isBehind = opened > this.#started || argumentLength > this.#argumentLength;
+    const mayWait =
+      (written.length === 0 || isEnding || isBehind) && held.bytes <= MAX_HELD_BYTES && held.frames.length <= MAX_HELD_FRAMES;
     this.#held = mayWait ? held : EMPTY;
     return mayWait ? NOTHING : held.frames;
   }
@@ -185,6 +203,32 @@ export class RepairStream implements ResponseStream {
   }
 }
 
+/** Names the model where the server does not, and leaves out what the client has read already. */
+const createSplice = (model: string | undefined, watch: Watch): StreamSplice => ({
+  isCut: false,
+  push(event) {
+    if (event.type === 'message_start' && model !== undefined && !event.message.model)
+      return [{ ...event, message: { ...event.message, model } }];
+    return [event.type === 'message_delta' ? withoutSentDetails(event, watch) : event];
+  },
+});
+
+/** Encoders collect `reasoning_details` for the last chunk; those that were passed on would be read twice. */
+function withoutSentDetails(event: MessageDelta, { isSentDetail }: Watch): MessageDelta {
+  const own = event.extensions?.['openai-chat'];
+  const message = isObject(own) ? own['message'] : undefined;
+  const details = isObject(message) ? message['reasoning_details'] : undefined;
+  if (!isObject(own) || !isObject(message) || !Array.isArray(details) || !isSentDetail) return event;
+  const left = details.filter((entry) => !isSentDetail(entry));
+  return {
+    ...event,
+    extensions: { ...event.extensions, 'openai-chat': { ...own, message: { ...message, reasoning_details: left } } },
+  };
+}
+
+const measureArguments = (delta: BlockDelta): number =>
+  delta.type === 'input_json_delta' ? delta.partial_json.length : delta.type === 'input_text_delta' ? delta.text.length : 0;
+
 /** Frames that wait, as they came and as they would be written. */
 interface Held {
   readonly frames: readonly Uint8Array[];
@@ -205,7 +249,8 @@ const MAX_HELD_BYTES = 256 * 1024;
 const MAX_HELD_FRAMES = 64;
 
 /** Whether a departure is a reason to rewrite the stream: some client misreads it, and rewriting removes it. */
-export const isHarmful = (rule: RuleId): boolean => !HARMLESS.has(rule) && isRepairable({ rule });
+export const isHarmful = (rule: RuleId): boolean =>
+  !HARMLESS.has(rule) && rule !== 'gemini/nameless-call' && isRepairable({ rule });
 
 /** Departures that no client is known to misread. */
 export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
@@ -244,6 +289,10 @@ function isComment(frame: Uint8Array): boolean {
   }
   return true;
 }
+
+/** Whether a line of a frame begins with a colon. */
+const hasComment = (frame: Uint8Array): boolean =>
+  frame.some((byte, at) => byte === COLON && (at === 0 || isLineEnd(frame[at - 1] ?? 0)));
 
 /** Cuts a body after every blank line, however it is split into chunks. */
 class FrameSplitter {

@@ -4,15 +4,21 @@
  */
 
 import type { ProtocolId } from '../canonical/protocol.ts';
-import { isBlank } from '../doctor/checks.ts';
+import { isBlank, isFromCode } from '../doctor/checks.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 
 /** A watch over one stream. */
 export interface Watch {
   /** Reads a payload. False when it is not what the protocol's own vendor would send at this point. */
   push(payload: JsonObject): boolean;
-  /** The number of tool calls that were opened. */
+  /** The number of tool calls, or of items, that were opened. */
   readonly opened: number;
+  /** Characters of arguments that were sent. */
+  readonly argumentLength: number;
+  /** Whether an entry of `reasoning_details` was sent before. */
+  isSentDetail?(entry: unknown): boolean;
+  /** How a frame opens an item, where an encoder may wait with that. */
+  readonly opening?: string;
   /** The stop reason was sent: what follows is the end, and waits for it. */
   readonly isEnding: boolean;
 }
@@ -29,7 +35,9 @@ const WATCHES = {
 
 class ChatWatch implements Watch {
   readonly #choices = new Map<unknown, ChatChoice>();
+  readonly #details = new Set<string>();
   opened = 0;
+  argumentLength = 0;
 
   get isEnding(): boolean {
     if (this.#choices.size === 0) return false;
@@ -54,8 +62,13 @@ class ChatWatch implements Watch {
     return isRight;
   }
 
+  /** Their text is also in `reasoning`; opaque values are recognised by their ends. */
+  readonly isSentDetail = (entry: unknown): boolean => this.#details.has(nameDetail(entry));
+
   #readDelta(delta: JsonObject, choice: ChatChoice): boolean {
-    const { tool_calls: calls } = delta;
+    const { tool_calls: calls, reasoning_details: details } = delta;
+    if (Array.isArray(details) && this.#details.size < MAX_DETAILS)
+      for (const entry of details) this.#details.add(nameDetail(entry));
     const isFull = !isBlank(delta['content']) || (Array.isArray(calls) && calls.length > 0);
     if (isFull && choice.isFinished) return false;
     return !Array.isArray(calls) || calls.every((entry) => isObject(entry) && this.#readCall(entry, choice));
@@ -66,12 +79,21 @@ class ChatWatch implements Watch {
     const body = called ?? custom;
     const { name, arguments: text, input }: JsonObject = isObject(body) ? body : {};
     if (typeof index !== 'number' || !isTextOrAbsent(text) || !isTextOrAbsent(input)) return false;
+    this.argumentLength += String(text ?? input ?? '').length;
     if (index < ids.length) return name === undefined && (id === undefined || id === ids[index]);
     const isOpening = index === ids.length && isText(id) && isText(type) && isText(name) && !ids.includes(id);
     ids.push(typeof id === 'string' ? id : '');
     this.opened++;
     return isOpening;
   }
+}
+
+const MAX_DETAILS = 1000;
+
+function nameDetail(entry: unknown): string {
+  const { type, index, data, signature }: JsonObject = isObject(entry) ? entry : {};
+  const opaque = data ?? signature;
+  return JSON.stringify([type, index, typeof opaque === 'string' ? opaque.slice(-32) : '']);
 }
 
 interface ChatChoice {
@@ -86,9 +108,11 @@ const isTextOrAbsent = (value: unknown): boolean => value === undefined || typeo
 
 class AnthropicWatch implements Watch {
   opened = 0;
+  argumentLength = 0;
   isEnding = false;
 
-  push({ type, content_block: block }: JsonObject): boolean {
+  push({ type, content_block: block, delta }: JsonObject): boolean {
+    if (isObject(delta) && typeof delta['partial_json'] === 'string') this.argumentLength += delta['partial_json'].length;
     if (type === 'message_delta') {
       const isFirst = !this.isEnding;
       this.isEnding = true;
@@ -97,7 +121,7 @@ class AnthropicWatch implements Watch {
     const isContent = typeof type === 'string' && type.startsWith('content_block_');
     if (type === 'content_block_start' && isObject(block) && block['type'] === 'tool_use') {
       this.opened++;
-      if (!isObject(block['input']) || Object.keys(block['input']).length > 0) return isObject(block['caller']);
+      if (!isObject(block['input']) || Object.keys(block['input']).length > 0) return isFromCode(block['caller']);
     }
     return !(isContent && this.isEnding);
   }
@@ -105,16 +129,20 @@ class AnthropicWatch implements Watch {
 
 class ResponsesWatch implements Watch {
   opened = 0;
+  argumentLength = 0;
   readonly isEnding = false;
+  readonly opening = '"response.output_item.added"';
 
-  push({ type, item }: JsonObject): boolean {
-    if (type === 'response.output_item.added' && isObject(item) && item['type'] === 'function_call') this.opened++;
+  push({ type, delta }: JsonObject): boolean {
+    if (type === 'response.function_call_arguments.delta' && typeof delta === 'string') this.argumentLength += delta.length;
+    if (type === 'response.output_item.added') this.opened++;
     return true;
   }
 }
 
 class GeminiWatch implements Watch {
   readonly opened = 0;
+  readonly argumentLength = 0;
   readonly isEnding = false;
 
   push(payload: JsonObject): boolean {
@@ -131,5 +159,6 @@ function listParts({ content }: JsonObject): readonly unknown[] {
 
 const hasName = (part: unknown): boolean => {
   const call = isObject(part) ? part['functionCall'] : undefined;
-  return !isObject(call) || isText(call['name']);
+  // Arguments that are streamed follow in parts without a name.
+  return !isObject(call) || isText(call['name']) || call['args'] === undefined;
 };
