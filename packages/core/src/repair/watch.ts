@@ -111,7 +111,9 @@ class AnthropicWatch implements Watch {
   argumentLength = 0;
   isEnding = false;
 
-  push({ type, content_block: block, delta }: JsonObject): boolean {
+  push({ type, message, content_block: block, delta }: JsonObject): boolean {
+    if (type === 'message_start')
+      return !isObject(message) || !Array.isArray(message['content']) || message['content'].length === 0;
     if (isObject(delta) && typeof delta['partial_json'] === 'string') this.argumentLength += delta['partial_json'].length;
     if (type === 'message_delta') {
       const isFirst = !this.isEnding;
