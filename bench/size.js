@@ -22,8 +22,8 @@ const BUNDLES = [
   },
   {
     name: 'createRepairFetchFor() and one protocol',
-    // The goal is 24,000, and not reached: reading alone has 25,000, and a repair also writes the stream, the request passes included.
-    limit: 60_000,
+    // The goal is 24,000, and not reached: a codec has both directions of requests and responses in 69,500. A codec of responses alone would have half of it.
+    limit: 88_500,
     code: "export { createRepairFetchFor } from '@sluice/core/fetch'; export { openaiChatCodec } from '@sluice/core/openai-chat/codec';",
   },
   {

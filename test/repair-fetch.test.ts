@@ -157,7 +157,7 @@ describe('repaired', () => {
     expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'Hi' } }] });
   });
 
-  test('the official host, if asked for', async () => {
+  test('the official host with officialHosts', async () => {
     const { fetch } = serve({ body: BROKEN });
     const repair = createRepairFetch({ fetch, officialHosts: true });
     expect(await (await repair('https://api.openai.com/v1/chat/completions', ask(true))).text()).toContain('"index":1');
@@ -251,7 +251,7 @@ describe('requests', () => {
   test.each([
     [true, 1],
     [false, 0],
-  ])('are prepared only if asked for (%s)', async (requests, changes) => {
+  ])('are prepared only with the option (%s)', async (requests, changes) => {
     const { fetch, sent } = serve({ body: GOOD });
     const notes: string[] = [];
     const body = JSON.stringify({ model: 'm', stream: true, messages });
