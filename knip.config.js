@@ -23,6 +23,8 @@ export default {
       ignoreDependencies: ['openai-7', 'publint', '@arethetypeswrong/cli'],
     },
     'packages/core': { entry: entriesOf('packages/core'), project: PROJECT },
+    'packages/ai-sdk': { entry: entriesOf('packages/ai-sdk'), project: PROJECT },
+    'packages/langchain': { entry: entriesOf('packages/langchain'), project: PROJECT },
     'packages/lab': { entry: entriesOf('packages/lab'), project: PROJECT },
     'packages/gateway': {
       entry: [...entriesOf('packages/gateway'), ...programsOf('packages/gateway')],

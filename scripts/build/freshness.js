@@ -1,14 +1,12 @@
 /** Whether the builds are newer than what they are made of. */
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PACKAGES, ROOT } from './packages.js';
+import { PACKAGES, ROOT, SOURCES } from './packages.js';
 
 const STAMP = join(ROOT, '.cache/built');
 
 const INPUTS = [
-  ...['packages/core', 'packages/lab', 'packages/gateway'].flatMap((folder) =>
-    ['src', 'package.json', 'tsconfig.json'].map((name) => join(folder, name)),
-  ),
+  ...SOURCES.flatMap((folder) => ['src', 'package.json', 'tsconfig.json'].map((name) => join(folder, name))),
   ...['tsconfig.base.json', 'package-lock.json', 'scripts/build.js', 'scripts/build'],
 ];
 
