@@ -144,6 +144,7 @@ test('no harmless rule breaks an official SDK or is more than an info', () => {
       "sse/missing-done",
       "chat/legacy-function-call",
       "chat/finish-repeated",
+      "chat/role-blank",
       "responses/event-line-missing",
       "responses/items-overlap",
       "gemini/parts-after-finish",

@@ -2,7 +2,7 @@
 
 import type { LanguageModelV3FinishReason, LanguageModelV3ToolCall } from '@ai-sdk/provider';
 /** What the middleware has changed. */
-export type PartRepair = 'call-id' | 'call-input' | 'finish-reason' | 'finish-missing' | 'start-missing' | 'end-missing';
+export type PartRepair = 'call-id' | 'call-input' | 'finish-reason' | 'finish-missing' | 'start-missing';
 
 type Report = (repair: PartRepair) => void;
 
@@ -57,7 +57,6 @@ export class CallRepair {
 /** Input as the JSON text of an object, where that can be had without a guess. Providers do not always keep to the type. */
 function repairInput(input: unknown): string {
   if (typeof input !== 'string') return JSON.stringify(input ?? {});
-  if (input.trim() === '') return '{}';
   // Arguments that were encoded twice: a JSON string that holds the JSON of an object.
   if (!input.trimStart().startsWith('"')) return input;
   const inner = parse(input);

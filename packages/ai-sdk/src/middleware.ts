@@ -14,7 +14,7 @@ export interface RepairMiddlewareOptions {
 
 /**
  * Creates a middleware for `wrapLanguageModel`. It repairs ids and input of tool calls, reasons that keep the AI SDK from running
- * tools, parts without start or end, and streams without an end. Everything else is passed on as the same objects.
+ * tools, text without a start, and streams without an end. Everything else is passed on as the same objects.
  *
  * ```ts
  * const model = wrapLanguageModel({ model: provider('m-1'), middleware: repairMiddleware() });

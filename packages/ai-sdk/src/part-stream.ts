@@ -56,7 +56,7 @@ export class PartStream {
   end(): Part[] {
     if (this.#isOver) return [];
     this.#report('finish-missing');
-    return [...this.#closeAll(), { type: 'error', error: new Error('the stream ended before the response was complete') }];
+    return [{ type: 'error', error: new Error('the stream ended before the response was complete') }];
   }
 
   #start(kind: Kind, part: Part & { id: string }): Part[] {
@@ -80,16 +80,7 @@ export class PartStream {
   #finish(part: Part & { type: 'finish' }): Part[] {
     this.#isOver = true;
     const finishReason = repairReason(part.finishReason, this.#calls.count, this.#report);
-    return [...this.#closeAll(), finishReason === part.finishReason ? part : { ...part, finishReason }];
-  }
-
-  #closeAll(): Part[] {
-    const parts = (['reasoning', 'text'] as const).flatMap((kind) =>
-      [...this.#open[kind]].map((id): Part => ({ type: `${kind}-end`, id })),
-    );
-    for (const ids of Object.values(this.#open)) ids.clear();
-    if (parts.length > 0) this.#report('end-missing');
-    return parts;
+    return [finishReason === part.finishReason ? part : { ...part, finishReason }];
   }
 }
 

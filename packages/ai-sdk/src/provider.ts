@@ -5,7 +5,8 @@ import {
   type OpenAICompatibleProvider,
   type OpenAICompatibleProviderSettings,
 } from '@ai-sdk/openai-compatible';
-import { createRepairFetch, type RepairFetchOptions } from '@sluice/core/fetch';
+import type { RepairFetchOptions } from '@sluice/core/fetch';
+import { repairedFetch } from './fetch.ts';
 
 /** Settings of `createSluice`: those of `createOpenAICompatible`, of which only `baseURL` is required. */
 export interface SluiceSettings extends Omit<OpenAICompatibleProviderSettings, 'name'> {
@@ -24,5 +25,5 @@ export interface SluiceSettings extends Omit<OpenAICompatibleProviderSettings, '
  * ```
  */
 export function createSluice({ name = 'sluice', repair, fetch, ...settings }: SluiceSettings): OpenAICompatibleProvider {
-  return createOpenAICompatible({ ...settings, name, fetch: createRepairFetch({ ...repair, fetch }) });
+  return createOpenAICompatible({ ...settings, name, fetch: repairedFetch({ ...repair, fetch }) });
 }

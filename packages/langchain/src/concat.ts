@@ -3,7 +3,7 @@
  * that a call of n pieces costs n² / 2; here they are parsed once, at the end.
  */
 
-import { AIMessageChunk } from '@langchain/core/messages';
+import { _mergeDicts, AIMessageChunk } from '@langchain/core/messages';
 import type { ToolCallChunk } from '@langchain/core/messages/tool';
 
 /**
@@ -30,7 +30,8 @@ export class ChunkConcat {
   /** Adds a chunk, which is not changed. */
   push(chunk: AIMessageChunk): void {
     const rest = withCalls(chunk, []);
-    for (const piece of chunk.tool_call_chunks ?? []) this.#calls.push(piece);
+    // LangChain leaves the pieces of the first chunk as they are.
+    for (const piece of chunk.tool_call_chunks ?? []) this.#rest ? this.#calls.merge(piece) : this.#calls.add(piece);
     this.#rest = this.#rest?.concat(rest) ?? rest;
   }
 
@@ -59,70 +60,74 @@ function withCalls(chunk: AIMessageChunk, pieces: ToolCallChunk[]): AIMessageChu
 
 type Index = number | string;
 
-/** The calls with one index: several when their ids differ. */
-interface SameIndex {
-  first: ToolCallChunk;
-  /** The first that has no id yet. */
-  anonymous: ToolCallChunk | undefined;
-  byId: Map<string, ToolCallChunk>;
+interface Call {
+  readonly piece: ToolCallChunk;
+  readonly position: number;
 }
 
-/** Pieces of calls, merged by the rules of LangChain: same index, and the same id where both have one; without an index, same id. */
-class CallPieces {
-  readonly #list: ToolCallChunk[] = [];
-  readonly #byIndex = new Map<Index, SameIndex>();
-  readonly #byId = new Map<string, ToolCallChunk>();
+/** The calls with one index: several when their ids differ. */
+interface SameIndex {
+  readonly first: Call;
+  /** Those that have no id yet, in order. */
+  readonly anonymous: Call[];
+  /** The first of each id. */
+  readonly byId: Map<string, Call>;
+}
 
-  push(piece: ToolCallChunk): void {
-    const target = this.#find(piece);
-    if (!target) {
-      this.#add({ ...piece });
+/**
+ * Pieces of calls, merged by the rules of LangChain: a piece belongs to the first call with the same index, and the same id where
+ * both have one; without an index, to the first with the same id.
+ */
+class CallPieces {
+  readonly #list: Call[] = [];
+  readonly #byIndex = new Map<Index, SameIndex>();
+  readonly #byId = new Map<string, Call>();
+
+  /** Adds a piece as a call of its own. */
+  add(source: ToolCallChunk): void {
+    const call: Call = { piece: { ...source }, position: this.#list.length };
+    this.#list.push(call);
+    const { index, id } = source;
+    if (isIndex(index)) this.#addTo(index, call);
+    else if (id && !this.#byId.has(id)) this.#byId.set(id, call);
+  }
+
+  /** Adds a piece to its call. */
+  merge(piece: ToolCallChunk): void {
+    const call = this.#find(piece);
+    if (!call) {
+      this.add(piece);
       return;
     }
-    const hadId = Boolean(target.id);
-    merge(target, piece);
-    if (!hadId && target.id) this.#nameCall(target, target.id);
+    const hadId = Boolean(call.piece.id);
+    Object.assign(call.piece, _mergeDicts(call.piece, piece));
+    const { index, id } = call.piece;
+    const same = !hadId && id && isIndex(index) ? this.#byIndex.get(index) : undefined;
+    if (!same || !id) return;
+    same.anonymous.shift();
+    same.byId.set(id, call);
   }
 
   list(): ToolCallChunk[] {
-    return this.#list;
+    return this.#list.map(({ piece }) => piece);
   }
 
-  #find({ index, id }: ToolCallChunk): ToolCallChunk | undefined {
+  #find({ index, id }: ToolCallChunk): Call | undefined {
     if (!isIndex(index)) return id ? this.#byId.get(id) : undefined;
     const same = this.#byIndex.get(index);
     if (!same || !id) return same?.first;
-    // A call without an id is the first of its index: later pieces without one join the first, too.
-    return same.anonymous ?? same.byId.get(id);
+    const named = same.byId.get(id);
+    const [anonymous] = same.anonymous;
+    return named && anonymous ? (named.position < anonymous.position ? named : anonymous) : (named ?? anonymous);
   }
 
-  #add(call: ToolCallChunk): void {
-    this.#list.push(call);
-    const { index, id } = call;
-    if (!isIndex(index)) {
-      if (id && !this.#byId.has(id)) this.#byId.set(id, call);
-      return;
-    }
-    const same = this.#byIndex.get(index) ?? { first: call, anonymous: undefined, byId: new Map() };
+  #addTo(index: Index, call: Call): void {
+    const same = this.#byIndex.get(index) ?? { first: call, anonymous: [], byId: new Map<string, Call>() };
     this.#byIndex.set(index, same);
-    if (id) same.byId.set(id, call);
-    else same.anonymous = call;
-  }
-
-  /** A call gets its id. */
-  #nameCall(call: ToolCallChunk, id: string): void {
-    const same = isIndex(call.index) ? this.#byIndex.get(call.index) : undefined;
-    if (!same) return;
-    same.anonymous = undefined;
-    if (!same.byId.has(id)) same.byId.set(id, call);
+    const { id } = call.piece;
+    if (!id) same.anonymous.push(call);
+    else if (!same.byId.has(id)) same.byId.set(id, call);
   }
 }
 
 const isIndex = (index: unknown): index is Index => typeof index === 'number' || typeof index === 'string';
-
-function merge(target: ToolCallChunk, { id, name, args, ...rest }: ToolCallChunk): void {
-  if (id) target.id = id;
-  if (name) target.name = name;
-  if (args != null) target.args = (target.args ?? '') + args;
-  for (const [key, value] of Object.entries(rest)) if (!(key in target)) Object.assign(target, { [key]: value });
-}

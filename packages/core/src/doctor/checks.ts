@@ -226,7 +226,7 @@ function readName(entry: JsonObject): unknown {
 // ---- anthropic
 
 /** Departures in Anthropic events. */
-export class AnthropicCheck implements WireCheck {
+class AnthropicCheck implements WireCheck {
   readonly #report: Report;
   /** Offsets of calls that began with their arguments, by block index; a delta with arguments removes its call. */
   readonly #full = new Map<unknown, number>();
@@ -292,7 +292,7 @@ export const isFromCode = (caller: unknown): boolean => isObject(caller) && call
 // ---- responses
 
 /** Departures in Responses events. */
-export class ResponsesCheck implements WireCheck {
+class ResponsesCheck implements WireCheck {
   readonly #report: Report;
 
   constructor(report: Report) {

@@ -26,6 +26,8 @@ export interface RepairOptions {
   provider?: string | undefined;
   /** Whether responses of the vendors' own hosts are repaired, too. */
   officialHosts?: boolean | undefined;
+  /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams; providers of the AI SDK do. */
+  strict?: boolean | undefined;
   /** Longest body that is not a stream, in bytes; longer ones are passed on unread. 32 MiB when absent. */
   maxBytes?: number | undefined;
 }
@@ -105,7 +107,8 @@ async function repair(response: Response, context: RepairContext): Promise<Respo
 
 /** A stream, as it is read. */
 function repairEvents(response: Response, body: ReadableStream<Uint8Array>, context: RepairContext): Response {
-  const stage = new RepairStream({ codec: context.codec, onFinding: createReporter(context) });
+  const { codec, options } = context;
+  const stage = new RepairStream({ codec, strict: options.strict, onFinding: createReporter(context) });
   const reader = body.getReader();
   const repaired = new ReadableStream<Uint8Array>(
     {

@@ -22,6 +22,8 @@ export interface RepairOptions extends Pick<StreamOptions, 'maxLineBytes' | 'max
   model?: string | undefined;
   /** The protocol of the stream. */
   codec: Codec;
+  /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams. */
+  strict?: boolean | undefined;
   /** Called with the first departure of every rule, also with one that needs no repair. */
   onFinding?: ((rule: RuleId) => void) | undefined;
 }
@@ -38,8 +40,9 @@ export class RepairStream implements ResponseStream {
   readonly #create: (profile: Partial<ProviderProfile>) => ResponseStream;
   readonly #watch: Watch;
   #created: ResponseStream | undefined;
-  /** What the converter has written so far: the number of calls, and the characters of their arguments. */
+  /** What the converter has written so far: the number of calls or items, of ended items, and the characters of arguments. */
   #started = 0;
+  #closed = 0;
   #argumentLength = 0;
   readonly #splitter = new FrameSplitter();
   readonly #found: Diagnostics;
@@ -47,12 +50,13 @@ export class RepairStream implements ResponseStream {
   #state: 'passing' | 'repairing' | 'ended' = 'passing';
   /** The current frame departs from the protocol. */
   #isHarmed = false;
+  #hasPayload = false;
   #held: Held = EMPTY;
 
-  constructor({ codec, onFinding, model, ...options }: RepairOptions) {
+  constructor({ codec, onFinding, model, strict = false, ...options }: RepairOptions) {
     const known = new Set<RuleId>();
     const observe = (rule: RuleId): void => {
-      this.#isHarmed ||= isHarmful(rule);
+      this.#isHarmed ||= isHarmful(rule) || (strict && STRICT.has(rule));
       if (!onFinding || known.has(rule)) return;
       known.add(rule);
       onFinding(rule);
@@ -65,6 +69,9 @@ export class RepairStream implements ResponseStream {
     const onFrame = (frame: SseFrame, payload: unknown): void => {
       isOver ||= frame.data.trim() === '[DONE]';
       if (hasLoneSurrogate(frame.data)) this.#found.report('sse/lone-surrogate', frame.offset ?? 0);
+      this.#hasPayload ||= isObject(payload);
+      // The end without a message is an error, which readers take for an empty response.
+      if (isOver && !this.#hasPayload) this.#isHarmed = true;
       if (isOver || !isObject(payload)) return;
       check.payload(payload, frame);
       if (!this.#watch.push(payload)) this.#isHarmed = true;
@@ -174,9 +181,10 @@ export class RepairStream implements ResponseStream {
     const written = [...this.#convert(frame)];
     const held = addTo(this.#held, frame, written);
     if (this.#isHarmed) return this.#repair(held);
-    const { isEnding, opened, argumentLength, opening } = this.#watch;
-    if (opening !== undefined) for (const text of written) this.#started += decodeUtf8(text).split(opening).length - 1;
-    const isBehind = opened > this.#started || argumentLength > this.#argumentLength;
+    const { isEnding, opened, closed = 0, argumentLength, opening, closing } = this.#watch;
+    this.#started += countIn(written, opening);
+    this.#closed += countIn(written, closing);
+    const isBehind = opened > this.#started || closed > this.#closed || argumentLength > this.#argumentLength;
     const mayWait =
       (written.length === 0 || isEnding || isBehind) && held.bytes <= MAX_HELD_BYTES && held.frames.length <= MAX_HELD_FRAMES;
     this.#held = mayWait ? held : EMPTY;
@@ -201,6 +209,12 @@ export class RepairStream implements ResponseStream {
     const isClean = !this.#isHarmed && this.#converter.error === undefined;
     return isClean ? [...frames, ...(rest.length > 0 ? [rest] : [])] : [...held, ...written];
   }
+}
+
+/** How often frames have a marker. Quotes in strings are escaped, so that no text of a model looks like one. */
+function countIn(written: readonly Uint8Array[], marker: string | undefined): number {
+  if (marker === undefined) return 0;
+  return written.reduce((count, text) => count + decodeUtf8(text).split(marker).length - 1, 0);
 }
 
 /** Names the model where the server does not, and leaves out what the client has read already. */
@@ -252,7 +266,7 @@ const MAX_HELD_FRAMES = 64;
 export const isHarmful = (rule: RuleId): boolean =>
   !HARMLESS.has(rule) && rule !== 'gemini/nameless-call' && isRepairable({ rule });
 
-/** Departures that no client is known to misread. */
+/** Departures that no client misreads, apart from those that validate every event. */
 export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'anthropic/unknown-event',
   'anthropic/unknown-delta',
@@ -261,7 +275,6 @@ export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'chat/tool-calls-blank',
   'chat/tool-header-repeated',
   'chat/role-repeated',
-  'chat/role-blank',
   'chat/finish-with-content',
   'chat/usage-with-choices',
   'chat/usage-repeated',
@@ -273,6 +286,9 @@ export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'responses/done-sentinel',
   'sse/done-repeated',
 ]);
+
+/** Of these, what readers that validate every event fail on. Others may need unknown events: the server may be newer than Sluice. */
+const STRICT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/unknown-event', 'anthropic/unknown-delta']);
 
 /** Servers send reasoning in one of two fields; what is written continues with the same one. */
 function findHabits({ id }: Codec, frame: Uint8Array): Partial<ProviderProfile> {

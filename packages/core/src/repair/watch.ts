@@ -19,6 +19,9 @@ export interface Watch {
   isSentDetail?(entry: unknown): boolean;
   /** How a frame opens an item, where an encoder may wait with that. */
   readonly opening?: string;
+  /** The same for the end of an item, with the number of items that were ended. */
+  readonly closing?: string;
+  readonly closed?: number;
   /** The stop reason was sent: what follows is the end, and waits for it. */
   readonly isEnding: boolean;
 }
@@ -134,10 +137,13 @@ class ResponsesWatch implements Watch {
   argumentLength = 0;
   readonly isEnding = false;
   readonly opening = '"response.output_item.added"';
+  readonly closing = '"response.output_item.done"';
+  closed = 0;
 
   push({ type, delta }: JsonObject): boolean {
     if (type === 'response.function_call_arguments.delta' && typeof delta === 'string') this.argumentLength += delta.length;
     if (type === 'response.output_item.added') this.opened++;
+    if (type === 'response.output_item.done') this.closed++;
     return true;
   }
 }
