@@ -14,11 +14,13 @@ export default {
       entry: [
         'examples/*.js',
         'scripts/**/*.js',
+        '!scripts/runtimes/programs/**',
         'test/seeded-check.ts',
         'test/sdk-next/vitest.config.ts',
         'test/prove/vitest.config.ts',
       ],
-      project: ['examples/*.js', 'scripts/**', 'test/**'],
+      // The programs of the runtimes are bundled with packages that are not installed here.
+      project: ['examples/*.js', 'scripts/**', 'test/**', '!scripts/runtimes/programs/**'],
       // The first is in test/sdk-next, with a lockfile of its own; the others are programs that scripts/check-packages.js runs.
       ignoreDependencies: ['openai-7', 'publint', '@arethetypeswrong/cli'],
     },
