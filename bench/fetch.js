@@ -19,6 +19,8 @@ const END = '<!-- /cost -->';
 
 /** A few chunks in each piece, as a network delivers them. */
 const stream = (kind, n) => ({ section: 'endToEnd', kind, n, pieceBytes: 1024 });
+/** An SDK and the repair together need longer to warm up than either. */
+const EFFORT = { warmMs: 2000, cpuMs: 400 };
 const parsed = (kind, n) => ({ section: 'accumulate', kind, n });
 
 const repair = (client, run, kind) => ({
@@ -71,7 +73,10 @@ async function runCase({ client, what, test, sides }) {
 
 /** CPU nanoseconds a chunk. */
 async function measureOnce(test, subject) {
-  const { stdout } = await promisify(execFile)(process.execPath, [CHILD, JSON.stringify({ case: test, subject })]);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    CHILD,
+    JSON.stringify({ case: { ...test, effort: EFFORT }, subject: { ...subject, light: true } }),
+  ]);
   const { right, cpuNs, units } = JSON.parse(stdout);
   if (!right) throw new Error(`${subject.run} ${subject.name}: the result is wrong`);
   return cpuNs / units;

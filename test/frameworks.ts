@@ -30,9 +30,19 @@ export interface Row {
   after: string | undefined;
 }
 
+/** A stream of these values. */
+export function streamOf<T>(values: Iterable<T>): ReadableStream<T> {
+  return new ReadableStream<T>({
+    start(controller) {
+      for (const value of values) controller.enqueue(value);
+      controller.close();
+    },
+  });
+}
+
 /** A `fetch` that always responds with this stream. */
 export function serve(chunks: readonly Uint8Array[]): Fetch {
-  return async () => new Response(ReadableStream.from(chunks), { headers: { 'content-type': 'text/event-stream' } });
+  return async () => new Response(streamOf(chunks), { headers: { 'content-type': 'text/event-stream' } });
 }
 
 /** Throwing at an error, or at a response that was cut, is right. */

@@ -95,7 +95,7 @@ describe('an installation', () => {
   beforeAll(() => {
     project = installPacked(FOLDERS);
     writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module' }));
-  });
+  }, 60_000);
   afterAll(() => rmSync(project, { recursive: true }));
 
   const node = (args: string[]): string => execFileSync(process.execPath, args, { cwd: project, encoding: 'utf8' });

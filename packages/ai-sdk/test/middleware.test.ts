@@ -6,6 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import { generateText, jsonSchema, streamText, tool, wrapLanguageModel } from 'ai';
 import { describe, expect, test } from 'vitest';
+import { streamOf } from '../../../test/frameworks.ts';
 import { type PartRepair, repairMiddleware } from '../src/index.ts';
 
 type Part = LanguageModelV3StreamPart;
@@ -51,7 +52,7 @@ function createModel(parts: readonly Part[], onRepair?: (repair: PartRepair) => 
     modelId: 'm-1',
     supportedUrls: {},
     doGenerate: async (): Promise<LanguageModelV3GenerateResult> => ({ content, finishReason, usage, warnings: [] }),
-    doStream: async () => ({ stream: ReadableStream.from(parts) as ReadableStream<Part> }),
+    doStream: async () => ({ stream: streamOf(parts) }),
   };
   let count = 0;
   return onRepair

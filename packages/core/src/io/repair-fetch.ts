@@ -113,15 +113,13 @@ function repairEvents(response: Response, body: ReadableStream<Uint8Array>, cont
   const repaired = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        for (let isEmpty = true; isEmpty; ) {
+        for (;;) {
           const { done, value } = await reader.read();
-          for (const piece of done ? stage.end() : stage.push(value)) {
-            controller.enqueue(piece);
-            isEmpty = false;
-          }
-          if (!done) continue;
-          controller.close();
-          return;
+          // One chunk for one chunk: a reader spends more on every chunk than it costs to join them.
+          const whole = joinAll([...(done ? stage.end() : stage.push(value))]);
+          if (whole) controller.enqueue(whole);
+          if (done) controller.close();
+          if (done || whole) return;
         }
       },
       cancel: (reason) => reader.cancel(reason),
@@ -203,6 +201,15 @@ function resume(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8A
       cancel: (reason) => reader.cancel(reason),
     },
     { highWaterMark: 0 },
+  );
+}
+
+function joinAll(chunks: readonly Uint8Array[]): Uint8Array | undefined {
+  const [first, second] = chunks;
+  if (!second) return first;
+  return join(
+    chunks,
+    chunks.reduce((length, chunk) => length + chunk.length, 0),
   );
 }
 
