@@ -35,7 +35,7 @@ describe.each(Object.entries(FOLDERS))('the tarball of %s', (_, folder) => {
   test('has the entry points, their chunks and the pages that npm shows, and nothing else', () => {
     const entries = listEntries(folder).flatMap(({ module }) => [`dist/${module}.js`, `dist/${module}.d.ts`]);
     const isGateway = folder === 'packages/gateway';
-    const own = isGateway ? ['bin/sluice.js', ...PROGRAMS, 'prices.json', 'sluice.schema.json'] : [];
+    const own = isGateway ? ['bin/sluice.js', ...PROGRAMS, 'doctor.schema.json', 'prices.json', 'sluice.schema.json'] : [];
     expect(files.filter((file) => !CHUNK.test(file))).toEqual(
       [...entries, ...own, 'LICENSE', 'README.md', 'package.json'].toSorted(),
     );
