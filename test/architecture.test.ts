@@ -37,6 +37,7 @@ const LAYERS = {
     'keys',
     'store',
     'config',
+    'migrate',
     'prices',
     'upstream',
     'observe',

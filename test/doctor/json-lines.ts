@@ -134,6 +134,18 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
       keys: { file: 'path of the written file', providers: '`[{id, variable}]`, variable is null for a local server' },
     },
   ],
+  import: [
+    {
+      when: 'once',
+      keys: {
+        format: '`litellm`, `portkey` or `claude-code-router`',
+        file: 'the imported file',
+        out: 'the written file, or null',
+        config: 'the text of the configuration',
+        notes: '`[{path, kind, message}]`, path is that of the setting in the source, kind is `dropped`, `changed` or `secret`',
+      },
+    },
+  ],
   config: [
     {
       when: 'per file',

@@ -181,6 +181,24 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     ],
     load: () => import('./commands/init.ts'),
   }),
+  import: defineCommand({
+    summary: 'Convert a configuration of LiteLLM, Portkey or claude-code-router to sluice.yaml',
+    usage: ['import litellm|portkey|claude-code-router FILE [--out FILE] [--force] [--json]'],
+    about:
+      'Reads config.yaml of the LiteLLM proxy, a config of Portkey (JSON) or config.json of claude-code-router, and prints a configuration for Sluice. The report on stderr lists every setting that was not carried over or has another meaning, with its path and the reason. Keys are never copied: references stay references, and a key in clear text becomes a reference to a variable that you have to set. The result is checked as "sluice config check" does. An existing file is kept unless --force is given. The exit code is 2 when FILE cannot be read or nothing can be carried over.',
+    options: {
+      out: { type: 'string', value: 'FILE', summary: 'write to this file instead of stdout', values: 'files' },
+      force: { type: 'boolean', summary: 'overwrite an existing file' },
+      json: { ...JSON_OPTION, summary: 'print one JSON object with the configuration and the report on stdout' },
+    },
+    words: ['litellm', 'portkey', 'claude-code-router'],
+    examples: [
+      { line: 'sluice import litellm config.yaml --out sluice.yaml', what: 'Move from LiteLLM' },
+      { line: 'sluice import claude-code-router ~/.claude-code-router/config.json', what: 'Print the result and the report' },
+      { line: "sluice import portkey config.json --json | jq -r '.notes[].path'", what: 'For a program' },
+    ],
+    load: () => import('./commands/import.ts'),
+  }),
   config: defineCommand({
     summary: 'Check a configuration and print each problem with its path and line',
     usage: ['config check [FILE] [--json]'],
