@@ -87,7 +87,7 @@ export class Draft {
   /** Adds a provider, or finds the one with the same settings. Returns its id. `path` is where the source has its key. */
   provider(name: string, given: DraftProvider, path: string): string {
     const wanted = toId(name);
-    const settings = this.#completeKey(given, path);
+    const settings = this.#complete(given, path);
     for (const [id, known] of this.#providers) if (isSame(withRow(id, known), withRow(wanted, settings))) return id;
     const id = this.#chooseFree(wanted, this.#providers, '-');
     const { extends: row, ...own } = settings;
@@ -95,14 +95,21 @@ export class Draft {
     return id;
   }
 
-  /** Other gateways take an absent key of a vendor from the environment. */
-  #completeKey(settings: DraftProvider, path: string): DraftProvider {
+  /** Other gateways take an absent key of a vendor, and the address of one without an address, from the environment. */
+  #complete(settings: DraftProvider, path: string): DraftProvider {
     const row = settings.extends === undefined ? undefined : findRow(settings.extends);
-    const variable = row?.key_env[0];
-    if (settings.api_key !== undefined || variable === undefined || row?.local || (row?.base_url && settings.base_url))
-      return settings;
-    if (!this.#taken.has(variable)) this.note(path, 'secret', `is absent; set the environment variable ${variable}`);
-    return { ...settings, api_key: this.reference(variable) };
+    if (!row || row.local) return settings;
+    const isVendor = row.base_url === undefined || settings.base_url === undefined;
+    const address = row.base_url === undefined && settings.base_url === undefined ? row.base_env?.[0] : undefined;
+    const key = isVendor && settings.api_key === undefined ? row.key_env[0] : undefined;
+    for (const variable of [address, key])
+      if (variable !== undefined && !this.#taken.has(variable))
+        this.note(path, 'secret', `is not in the source; set the environment variable ${variable}`);
+    return {
+      ...settings,
+      ...(address !== undefined && { base_url: this.reference(address) }),
+      ...(key !== undefined && { api_key: this.reference(key) }),
+    };
   }
 
   hasModel(name: string): boolean {

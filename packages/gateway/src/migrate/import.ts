@@ -49,7 +49,11 @@ const MAX_BYTES = 4 * 1024 * 1024;
 function parseSource(text: string, title: string): unknown {
   if (text.length > MAX_BYTES) throw new ImportError('the file is longer than 4 MiB');
   const isJson = /^\s*(\{|\/[/*])/.test(text);
-  const document = parseDocument(isJson ? removeComments(text) : text, { prettyErrors: false, logLevel: 'silent' });
+  const document = parseDocument(isJson ? removeComments(text) : text, {
+    prettyErrors: false,
+    logLevel: 'silent',
+    uniqueKeys: false,
+  });
   const [error] = document.errors;
   if (error) {
     const line = text.slice(0, error.pos[0]).split('\n').length;
@@ -79,7 +83,7 @@ const describeNothing = (notes: readonly ImportNote[]): string =>
   [
     'no provider could be carried over',
     ...notes.slice(0, 5).map(({ path, message }) => `${path === '' ? '(file)' : path}: ${message}`),
-  ].join('\n  ');
+  ].join('; ');
 
 /** What the operator has to do, as comments at the top of the file. */
 function listOpen(notes: readonly ImportNote[]): string[] {
@@ -101,7 +105,7 @@ async function check(config: string): Promise<void> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const problems = error.problems.map(({ path, message }) => `${path.join('.')}: ${message}`);
-    throw new ImportError(`the result would not be valid\n  ${problems.slice(0, 5).join('\n  ')}`, { cause: error });
+    throw new ImportError(`the result would not be valid: ${problems.slice(0, 5).join('; ')}`, { cause: error });
   }
 }
 

@@ -146,6 +146,10 @@ function readTarget(name: string, { row, protocol, model }: Place, params: Secti
   const plain = draft.plain(model, params.at('model'));
   const stars = (text: string): number => text.split('*').length - 1;
   if (plain === undefined) return undefined;
+  if (plain === '') {
+    params.note('model', 'dropped', 'has no model after the provider');
+    return undefined;
+  }
   if (stars(name) > 1 || stars(plain) > Math.min(1, stars(name))) {
     params.note('model', 'dropped', 'a name may have one *, and its target one only if the name has one');
     return undefined;
@@ -236,14 +240,20 @@ const COSTS = {
 } as const;
 
 function readPrices(target: string, sections: readonly (Section | undefined)[], draft: Draft): void {
-  const price = Object.fromEntries(
-    Object.entries(COSTS).flatMap(([field, key]) => {
-      const [cost] = sections.flatMap((section) => section?.number(key) ?? []);
-      return cost === undefined || cost < 0 ? [] : [[field, Number((cost * 1e6).toFixed(6))]];
-    }),
-  );
-  if (price['input'] !== undefined) draft.prices.set(target, price);
+  const price = new Map<string, number>();
+  for (const [field, key] of Object.entries(COSTS))
+    for (const section of sections) {
+      const cost = section?.number(key);
+      if (section === undefined || cost === undefined || price.has(field)) continue;
+      const perMillion = Number((cost * 1e6).toFixed(6));
+      if (perMillion >= 0 && perMillion <= MAX_PRICE) price.set(field, perMillion);
+      else section.note(key, 'dropped', 'is not a price for a token: more than one dollar, or below 0');
+    }
+  if (price.has('input')) draft.prices.set(target, Object.fromEntries(price));
 }
+
+/** US dollars per million tokens. */
+const MAX_PRICE = 1_000_000;
 
 const STRATEGIES: Readonly<Record<string, DraftStrategy>> = {
   'simple-shuffle': 'weighted',

@@ -36,7 +36,7 @@ describe('files that cannot be imported', () => {
     ['another format', 'litellm', '{"Providers": []}', /has no "model_list"/],
     ['another format', 'portkey', '{"Providers": []}', /not a Portkey config/],
     ['another format', 'claude-code-router', 'model_list: []', /neither "Providers" nor "Router"/],
-    ['wrong types', 'litellm', 'model_list: 7', /no provider could be carried over\n {2}model_list: must be a list/],
+    ['wrong types', 'litellm', 'model_list: 7', /no provider could be carried over; model_list: must be a list/],
     ['no models', 'litellm', 'model_list: []', /no provider could be carried over/],
     [
       'only unsupported providers',
