@@ -178,7 +178,7 @@ const sortedJson = (value: DraftProvider): string =>
   JSON.stringify(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 
 /** A name as the id of a provider. */
-export function toId(name: string): string {
+function toId(name: string): string {
   const id = name
     .replace(/[^\w.-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+|-+$/g, '')
