@@ -133,7 +133,7 @@ const ADAPTED: ReadonlySet<string> = new Set([
 const TRANSFORMER_REASONS: Readonly<Record<string, string | undefined>> = {
   maxtoken: 'set max_output_tokens in the profile of the provider',
   tooluse: 'tools are passed on as they are',
-  sampling: 'fields that a target does not support are left out',
+  sampling: 'fields that a target does not support are dropped',
 };
 
 /** The routes, in the order in which the source tries them. */

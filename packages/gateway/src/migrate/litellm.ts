@@ -86,7 +86,7 @@ const PARAM_REASONS: Reasons = {
   num_retries: 'retries are set for all providers: limits.retries_per_provider',
   max_budget: 'providers have no budgets; budgets belong to keys and tags',
   budget_duration: 'providers have no budgets; budgets belong to keys and tags',
-  drop_params: 'fields that a target does not support are always left out, with a note',
+  drop_params: 'fields that a target does not support are always dropped, with a note',
   tags: 'targets are not chosen by tags; use rules',
   mock_response: 'use the demo provider for tests',
   region_name: 'targets are not chosen by region',
@@ -155,7 +155,7 @@ function readTarget(name: string, { row, protocol, model }: Place, params: Secti
     return undefined;
   }
   if (/[^/]\*/.test(name) && /(^|\/)\*/.test(plain))
-    params.note('model', 'changed', 'the whole name of the requested model is sent, not only the part that * stands for');
+    params.note('model', 'changed', 'the whole name of the requested model is sent, not only the part that matches *');
   return `${draft.provider(id, settings, params.at('api_key'))}/${plain}`;
 }
 
@@ -351,7 +351,7 @@ const ROUTER_REASONS: Reasons = {
 };
 
 const SETTINGS_REASONS: Reasons = {
-  drop_params: 'fields that a target does not support are always left out, with a note',
+  drop_params: 'fields that a target does not support are always dropped, with a note',
   callbacks: 'use /metrics, the log or the ledger',
   success_callback: 'use /metrics, the log or the ledger',
   failure_callback: 'use /metrics, the log or the ledger',

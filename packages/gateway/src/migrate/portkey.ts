@@ -106,7 +106,7 @@ class TargetReader {
       section.note(
         section.has('provider') ? 'provider' : 'virtual_key',
         'dropped',
-        `provider "${name}" is not supported or cannot be told from its name; add it under providers`,
+        `provider "${name}" is not supported, or its name does not show what it is; add it under providers`,
       );
       return undefined;
     }
