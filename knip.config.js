@@ -14,22 +14,26 @@ export default {
       entry: [
         'examples/*.js',
         'scripts/**/*.js',
+        '!scripts/runtimes/programs/**',
         'test/seeded-check.ts',
         'test/sdk-next/vitest.config.ts',
         'test/prove/vitest.config.ts',
       ],
-      project: ['examples/*.js', 'scripts/**', 'test/**'],
+      // The programs of the runtimes are bundled with packages that are not installed here.
+      project: ['examples/*.js', 'scripts/**', 'test/**', '!scripts/runtimes/programs/**'],
       // They run with the packages of the clients, which are installed outside of the repository.
       ignore: ['scripts/clients/state/*.mjs'],
       // The first is in test/sdk-next, with a lockfile of its own; the second is of the console, whose elements tsconfig.json reads; the others are
-      // programs that scripts/check-packages.js runs.
-      ignoreDependencies: ['openai-7', 'preact', 'publint', '@arethetypeswrong/cli'],
+      // programs that scripts/check-packages.js runs, and what the site has in its own lockfile.
+      ignoreDependencies: ['openai-7', 'preact', 'publint', '@arethetypeswrong/cli', 'vitepress', 'playwright-core'],
     },
     'packages/console': {
       entry: ['index.html', 'src/inspector/standalone.tsx', 'src/css.d.ts', 'scripts/*.js'],
       project: ['src/**/*.{ts,tsx}', 'test/**/*.ts', 'scripts/*.js'],
     },
     'packages/core': { entry: entriesOf('packages/core'), project: PROJECT },
+    'packages/ai-sdk': { entry: entriesOf('packages/ai-sdk'), project: PROJECT },
+    'packages/langchain': { entry: entriesOf('packages/langchain'), project: PROJECT },
     'packages/lab': { entry: entriesOf('packages/lab'), project: PROJECT },
     'packages/gateway': {
       entry: [...entriesOf('packages/gateway'), ...programsOf('packages/gateway')],

@@ -54,7 +54,7 @@ async function buildConsole() {
 function compile() {
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
   try {
-    execFileSync(process.execPath, [tsc, '-b', 'packages/gateway'], { cwd: ROOT, stdio: ['ignore', 2, 2] });
+    execFileSync(process.execPath, [tsc, '-b', ...PACKAGES.map(({ folder }) => folder)], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   } catch {
     process.exit(1);
   }

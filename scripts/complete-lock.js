@@ -1,10 +1,11 @@
-// npm run lock: writes package-lock.json and completes it.
+// npm run lock: writes package-lock.json and completes it. An argument names another lockfile: node scripts/complete-lock.js site/package-lock.json
 //
 // Tools with native parts (biome, rolldown, oxc) list one optional package for each platform. A registry that holds only some of them makes `npm install` leave
 // the others out of the lockfile, and `npm ci` then refuses it on every machine. They are added here with what `npm ci` needs to skip them elsewhere.
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const file = new URL('../package-lock.json', import.meta.url);
+const name = process.argv[2] ?? 'package-lock.json';
+const file = new URL(`../${name}`, import.meta.url);
 const lock = JSON.parse(readFileSync(file, 'utf8'));
 const { packages } = lock;
 
@@ -51,4 +52,4 @@ for (const [place, { optionalDependencies = {}, dev }] of Object.entries(package
 
 lock.packages = Object.fromEntries(Object.entries(packages).sort(([a], [b]) => (a < b ? -1 : 1)));
 writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
-console.log(`package-lock.json: ${added} packages of other platforms added`);
+console.log(`${name}: ${added} packages of other platforms added`);

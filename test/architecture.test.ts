@@ -22,11 +22,15 @@ const LAYERS = {
     'protocols',
     'engine',
     'doctor',
+    'repair',
     'io',
+    'fetch',
     'tool-calls',
     'internal',
     'index',
   ],
+  'ai-sdk': ['fetch', 'calls', 'part-stream', 'middleware', 'provider', 'index'],
+  langchain: ['concat', 'index'],
   lab: ['text', 'mutate', 'tape', 'prove', 'replay', 'shrink', 'demo'],
   gateway: [
     'providers',
@@ -36,6 +40,7 @@ const LAYERS = {
     'keys',
     'store',
     'config',
+    'migrate',
     'prices',
     'upstream',
     'observe',
@@ -59,6 +64,8 @@ type Package = keyof typeof LAYERS;
 /** What the code of each package may import beside its own files. */
 const IMPORTED = {
   core: /^(?!)/,
+  'ai-sdk': /^(@sluice\/core\/fetch|@ai-sdk\/provider|@ai-sdk\/openai-compatible)$/,
+  langchain: /^(@sluice\/core\/fetch|@langchain\/core\/messages(\/tool)?)$/,
   lab: /^(@sluice\/core(\/[\w-]+)*$|node:)/,
   gateway:
     /^(@sluice\/core(\/[\w-]+)*$|@sluice\/lab\/\w+$|node:|@photostructure\/sqlite$|ioredis$|kysely$|pg$|picocolors$|pino$|prom-client$|undici$|ws$|yaml$|zod$)/,
@@ -195,6 +202,6 @@ test('core has no dependency', () => {
 });
 
 test('no lockfile contains a registry host', () => {
-  for (const file of ['package-lock.json', 'test/sdk-next/package-lock.json'])
+  for (const file of ['package-lock.json', 'test/sdk-next/package-lock.json', 'scripts/runtimes/package-lock.json'])
     expect(readFileSync(join(root, file), 'utf8')).not.toMatch(/"resolved":\s*"https?:/);
 });

@@ -34,6 +34,7 @@ const API: Record<string, string[]> = {
   './tool-calls': TOOL_CALLS,
   './sse': ['createSseDecoder', 'createSseEncoder', 'encodeSse', 'encodeSseComment'],
   './io': ['accumulate', 'convertStream', 'readEvents'],
+  './fetch': ['createRepairFetch', 'createRepairFetchFor'],
   './openai-chat': ['openaiChat'],
   './openai-chat/codec': ['DEFAULT_CHAT_PROFILE', 'OPENAI_CHAT_PROFILES', 'openaiChatCodec', 'profileFor'],
   './anthropic-messages': ['anthropicMessages'],

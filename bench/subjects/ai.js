@@ -1,4 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { repairedFetch } from '@sluice/ai-sdk';
 import { jsonSchema, streamText, tool } from 'ai';
 
 /** Tools by the names that the streams call: fn, fn0, fn1, … */
@@ -25,11 +26,20 @@ export function accumulate({ chunks }) {
 }
 
 export function endToEnd({ response }) {
+  return readWith(async () => response());
+}
+
+/** The same with the responses repaired: nothing is wrong with them, so this is the cost of looking. */
+export function endToEndRepaired({ response }) {
+  return readWith(repairedFetch({ fetch: async () => response() }));
+}
+
+function readWith(fetch) {
   const provider = createOpenAICompatible({
     name: 'bench',
     apiKey: 'none',
     baseURL: 'http://in-process.invalid/v1',
-    fetch: async () => response(),
+    fetch,
   });
   return () => run(provider('bench'));
 }

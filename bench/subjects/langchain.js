@@ -1,6 +1,7 @@
 import { AIMessageChunk } from '@langchain/core/messages';
 import { concat } from '@langchain/core/utils/stream';
 import { ChatOpenAI } from '@langchain/openai';
+import { ChunkConcat, concatChunks, createRepairFetch } from '@sluice/langchain';
 
 function resultOf(message) {
   const calls = message?.tool_calls ?? [];
@@ -30,13 +31,34 @@ function toMessage({ content, tool_calls: entries = [] }) {
   return new AIMessageChunk({ content: content ?? '', tool_call_chunks: entries.map(toChunk) });
 }
 
-export function endToEnd({ response }) {
-  const model = new ChatOpenAI({
+/** The same by the linear concat of the adapter. */
+export function accumulateLinear({ chunks }) {
+  return () => {
+    const whole = new ChunkConcat();
+    for (const chunk of chunks) {
+      const delta = chunk.choices[0]?.delta;
+      if (delta) whole.push(toMessage(delta));
+    }
+    return resultOf(whole.end());
+  };
+}
+
+const createModel = (fetch) =>
+  new ChatOpenAI({
     model: 'gpt-4o-mini',
     apiKey: 'none',
     maxRetries: 0,
-    configuration: { baseURL: 'http://in-process.invalid/v1', fetch: async () => response() },
+    configuration: { baseURL: 'http://in-process.invalid/v1', fetch },
   });
+
+/** With the responses repaired and the linear concat of the adapter. */
+export function endToEndRepaired({ response }) {
+  const model = createModel(createRepairFetch({ fetch: async () => response() }));
+  return async () => resultOf(await concatChunks(await model.stream('hi')));
+}
+
+export function endToEnd({ response }) {
+  const model = createModel(async () => response());
   return async () => {
     let whole;
     for await (const chunk of await model.stream('hi')) whole = whole === undefined ? chunk : concat(whole, chunk);

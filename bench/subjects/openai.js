@@ -1,3 +1,4 @@
+import { createRepairFetch } from '@sluice/core/fetch';
 import OpenAI from 'openai';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 
@@ -20,6 +21,15 @@ async function* iterate(chunks) {
 }
 
 export function endToEnd({ response }) {
-  const client = new OpenAI({ apiKey: 'none', baseURL: 'http://in-process.invalid/v1', fetch: async () => response() });
+  return readWith(async () => response());
+}
+
+/** The same with the responses repaired: nothing is wrong with them, so this is the cost of looking. */
+export function endToEndRepaired({ response }) {
+  return readWith(createRepairFetch({ fetch: async () => response() }));
+}
+
+function readWith(fetch) {
+  const client = new OpenAI({ apiKey: 'none', baseURL: 'http://in-process.invalid/v1', fetch });
   return () => resultOf(client.chat.completions.stream(params));
 }

@@ -22,8 +22,11 @@ export async function bundleCode({ folder, programs }, entries) {
   const out = join(ROOT, folder, 'out');
   const moduleFile = (module) => join(out, `${module}.js`);
   const input = Object.fromEntries([...entries.map(({ module }) => module), ...programs].map((name) => [name, moduleFile(name)]));
-  const { dependencies = {} } = readManifest(folder);
-  const external = [/^node:/, ...Object.keys(dependencies).map((name) => new RegExp(`^${name}(/|$)`))];
+  const { dependencies = {}, peerDependencies = {} } = readManifest(folder);
+  const external = [
+    /^node:/,
+    ...Object.keys({ ...dependencies, ...peerDependencies }).map((name) => new RegExp(`^${name}(/|$)`)),
+  ];
   const isCore = folder === 'packages/core';
   const options = { input, external, platform: isCore ? 'neutral' : 'node', cwd: ROOT, tsconfig: false, onLog: failOnWarning };
   const groups = isCore ? await chunkGroups(options, entries, moduleFile) : [];

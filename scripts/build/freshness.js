@@ -1,7 +1,7 @@
 /** Whether the builds are newer than what they are made of. */
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { CONSOLE, PACKAGES, ROOT } from './packages.js';
+import { CONSOLE, PACKAGES, ROOT, SOURCES } from './packages.js';
 
 const COMMON = ['package-lock.json', 'scripts/build.js', 'scripts/build'];
 
@@ -10,9 +10,7 @@ const TARGETS = {
   packages: {
     stamp: '.cache/built',
     inputs: [
-      ...['packages/core', 'packages/lab', 'packages/gateway'].flatMap((folder) =>
-        ['src', 'package.json', 'tsconfig.json'].map((name) => join(folder, name)),
-      ),
+      ...SOURCES.flatMap((folder) => ['src', 'package.json', 'tsconfig.json'].map((name) => join(folder, name))),
       ...['tsconfig.base.json', ...COMMON],
     ],
     outputs: PACKAGES.flatMap(({ folder }) => [join(folder, 'out/index.js'), join(folder, 'dist/index.js')]),

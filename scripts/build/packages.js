@@ -12,12 +12,17 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
  */
 export const PACKAGES = [
   { name: '@sluice/core', folder: 'packages/core', programs: [] },
+  { name: '@sluice/ai-sdk', folder: 'packages/ai-sdk', programs: [] },
+  { name: '@sluice/langchain', folder: 'packages/langchain', programs: [] },
   {
     name: 'sluice',
     folder: 'packages/gateway',
     programs: ['cli/main', 'config/check-worker', 'store/sqlite/worker', 'store/sqlite/task'],
   },
 ];
+
+/** The folders of all packages, the private ones too. */
+export const SOURCES = [...PACKAGES.map(({ folder }) => folder), 'packages/lab'];
 
 /**
  * The console: a private package whose build is a folder in that of the gateway. The page of `sluice inspect --html` is in a folder of its own,
@@ -48,7 +53,7 @@ export function listEntries(folder) {
 
 /** The specifiers of all packages with their source files, for tools that read sources instead of builds. */
 export function listSources() {
-  return ['packages/core', 'packages/lab', 'packages/gateway'].flatMap((folder) => {
+  return SOURCES.flatMap((folder) => {
     const { name } = readManifest(folder);
     return listEntries(folder).map(({ subpath, module }) => ({
       specifier: name + subpath.slice(1),

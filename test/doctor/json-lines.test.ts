@@ -37,6 +37,12 @@ const ROWS: Row[] = [
   { command: 'inspect', shape: 0, argv: ['inspect', 'c', '--protocol', 'openai-chat', '--json'], world: ALL_KINDS },
   ...['claude', 'codex', 'curl', 'ai-sdk'].map((id) => ({ command: 'env', shape: 0, argv: ['env', id, '--json'] })),
   { command: 'init', shape: 0, argv: ['init', '--json'], world: { env: { OPENAI_API_KEY: 'sk-1' } } },
+  {
+    command: 'import',
+    shape: 0,
+    argv: ['import', 'claude-code-router', '--json', 'ccr.json'],
+    world: { files: { 'ccr.json': '{"Providers":[{"name":"a","api_base_url":"http://127.0.0.1:9/v1","api_key":"k"}],"X":1}' } },
+  },
   ...['good', 'bad', 'gone'].map((file) => ({
     command: 'config',
     shape: 0,

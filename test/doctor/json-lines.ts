@@ -10,6 +10,7 @@ const FILE = 'the argument; below a folder the path, of a tape `TAPE/EXCHANGE`, 
 const PROTOCOL = 'id of the protocol, or null when it was not recognised';
 const ERROR =
   'null, or `{code, message, canonical, …}`: the code of the wire or of the system, or one of `empty_stream`, `not_a_stream`, `stream_error`, `response_failed`, `too_large`; `canonical` is one of the [error codes](canonical.md)';
+const VERSION = 'version of the format, 1; `doctor.schema.json` in the package is its schema';
 const NOTES = 'losses and repairs: `[{code, path, feature, message}]`, path is a JSON pointer into the input';
 
 const EXAMINATION = {
@@ -132,6 +133,18 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
     {
       when: 'once',
       keys: { file: 'path of the written file', providers: '`[{id, variable}]`, variable is null for a local server' },
+    },
+  ],
+  import: [
+    {
+      when: 'once',
+      keys: {
+        format: '`litellm`, `portkey` or `claude-code-router`',
+        file: 'the imported file',
+        out: 'the written file, or null',
+        config: 'the text of the configuration',
+        notes: '`[{path, kind, message}]`, path is that of the setting in the source, kind is `dropped`, `changed` or `secret`',
+      },
     },
   ],
   config: [
@@ -297,10 +310,11 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
     },
   ],
   doctor: [
-    { when: 'per input', keys: { file: FILE, ...EXAMINATION } },
+    { when: 'per input', keys: { version: VERSION, file: FILE, ...EXAMINATION } },
     {
       when: 'with --url, per probe',
       keys: {
+        version: VERSION,
         probe: 'name of the probe',
         title: 'what it requests',
         status: 'HTTP status, or null',

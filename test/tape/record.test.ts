@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_CREDENTIALS } from '../../packages/gateway/src/tape/scrub.ts';
+import { ConnectProxy } from '../../packages/gateway/test/gateway/connect-proxy.ts';
 import { Faultd } from '../../packages/gateway/test/gateway/faultd.ts';
 import { chunk, LAST_CHUNK, streamHead, whole } from '../../packages/gateway/test/gateway/http.ts';
 import { RawClient, requestText } from '../../packages/gateway/test/gateway/raw-client.ts';
@@ -37,6 +38,18 @@ const ask = (url: string, body: unknown = QUESTION, headers: Record<string, stri
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
+
+test('the upstream is reached through the proxy of the environment', async () => {
+  const proxy = await ConnectProxy.start();
+  proxy.routes.set('upstream.test:80', Number(new URL(upstream.url).port));
+  upstream.play([...STREAM, { send: LAST_CHUNK }]);
+  recording = await startRecorder('http://upstream.test', undefined, undefined, { HTTP_PROXY: `http://127.0.0.1:${proxy.port}` });
+  const heard = await ask(recording.url);
+  expect(await heard.text()).toBe(BODY);
+  expect(proxy.heads).toHaveLength(1);
+  await recording.close();
+  await proxy.stop();
+});
 
 test('an exchange is a folder with all facts', async () => {
   upstream.play([...STREAM, { send: LAST_CHUNK }]);

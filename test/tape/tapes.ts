@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
+import { chooseEnvNetwork } from '../../packages/gateway/src/config/network.ts';
 import { Recorder, type Saved } from '../../packages/gateway/src/tape/recorder.ts';
 import { Replayer, type ReplayerOptions } from '../../packages/gateway/src/tape/replayer.ts';
 import { TapeWriter } from '../../packages/gateway/src/tape/write.ts';
@@ -30,11 +31,17 @@ export interface Recording {
   close(): Promise<void>;
 }
 
-export async function startRecorder(upstream: string, maxBytes?: number, onSaved?: () => void): Promise<Recording> {
+export async function startRecorder(
+  upstream: string,
+  maxBytes?: number,
+  onSaved?: () => void,
+  env: Record<string, string> = {},
+): Promise<Recording> {
   const folder = temporaryFolder();
   const saved: Saved[] = [];
   const recorder = new Recorder({
     upstream: new URL(upstream),
+    network: chooseEnvNetwork(upstream, env, () => undefined),
     writer: await TapeWriter.open(folder),
     onExchange: (one) => {
       saved.push(one);

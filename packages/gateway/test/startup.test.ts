@@ -47,6 +47,7 @@ test('help, version and wrong usage load neither the core nor a command', () => 
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   serve: ['pino'],
   init: ['yaml', 'zod'],
+  import: ['yaml', 'zod'],
   config: ['yaml', 'zod'],
   prices: ['yaml', 'zod'],
   usage: ['@photostructure/sqlite'],

@@ -1,5 +1,6 @@
 /** Checks of stream payloads for departures that our decoders tolerate but other clients do not. */
 
+import type { ProtocolId } from '../canonical/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import type { Report } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
@@ -10,6 +11,16 @@ export interface WireCheck {
   /** Call when the body has ended. */
   end(body: BodyFacts): void;
 }
+
+/** Creates the check of a protocol. */
+export const createCheck = (protocol: ProtocolId, report: Report): WireCheck => CHECKS[protocol](report);
+
+const CHECKS = {
+  'openai-chat': (report) => new ChatCheck(report),
+  'anthropic-messages': (report) => new AnthropicCheck(report),
+  'openai-responses': (report) => new ResponsesCheck(report),
+  gemini: (report) => new GeminiCheck(report),
+} satisfies Record<ProtocolId, (report: Report) => WireCheck>;
 
 /** What a check has to know about the whole body. */
 export interface BodyFacts {
@@ -215,7 +226,7 @@ function readName(entry: JsonObject): unknown {
 // ---- anthropic
 
 /** Departures in Anthropic events. */
-export class AnthropicCheck implements WireCheck {
+class AnthropicCheck implements WireCheck {
   readonly #report: Report;
   /** Offsets of calls that began with their arguments, by block index; a delta with arguments removes its call. */
   readonly #full = new Map<unknown, number>();
@@ -276,12 +287,12 @@ const MESSAGE_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** Anthropic sends calls made by its own code execution with their whole input and without deltas. */
-const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';
+export const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['type'] !== 'direct';
 
 // ---- responses
 
 /** Departures in Responses events. */
-export class ResponsesCheck implements WireCheck {
+class ResponsesCheck implements WireCheck {
   readonly #report: Report;
 
   constructor(report: Report) {
@@ -348,4 +359,4 @@ const WHOLE_ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{
 
 const SURROGATE = /\\u[dD][89a-fA-F]/;
 
-const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';
+export const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';

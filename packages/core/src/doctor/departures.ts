@@ -21,10 +21,12 @@ export interface Circumstances {
   isStrict: boolean;
 }
 
+type Forms = Pick<Circumstances, 'isDocument' | 'hasWholeMessage' | 'isWhole'>;
+
 /** Whether a rule applies to such a body at all. */
 export function isDeparture(
   rule: RuleId,
-  { message, isDocument, hasWholeMessage, isWhole }: Omit<Circumstances, 'isArray' | 'isStrict'>,
+  { message, isDocument, hasWholeMessage, isWhole }: Forms & { message: Pick<AccumulatedMessage, 'error'> },
 ): boolean {
   if (rule === 'sse/json-body-instead-of-stream') return !isWhole;
   if (rule === 'chat/tool-index-missing' && hasWholeMessage) return false;

@@ -8,10 +8,10 @@ import { type AccumulatedMessage, describeMessage } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import { isObject } from '../json/json.ts';
 import { Diagnostics, describeRule } from '../rules/diagnostics.ts';
-import { type Diagnostic, type Report, RULES, type RuleId, type Severity } from '../rules/index.ts';
+import { type Diagnostic, RULES, type RuleId, type Severity } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
 import { type Breakage, findBreakage } from './breakage.ts';
-import { AnthropicCheck, ChatCheck, GeminiCheck, hasLoneSurrogate, ResponsesCheck, type WireCheck } from './checks.ts';
+import { ChatCheck, createCheck, GeminiCheck, hasLoneSurrogate, type WireCheck } from './checks.ts';
 import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
 
 /**
@@ -114,7 +114,7 @@ export class Examiner {
   /** The check of the protocol, once the reader knows it. */
   #findCheck(): WireCheck | undefined {
     const { protocol } = this.#reader;
-    this.#check ??= protocol && CHECKS[protocol.id]?.(this.#met.report);
+    this.#check ??= protocol && createCheck(protocol.id, this.#met.report);
     return this.#check;
   }
 
@@ -199,13 +199,6 @@ export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'm
 }
 
 /** An unregistered protocol has no check: only the framing of its streams is examined. */
-const CHECKS: Readonly<Record<string, (report: Report) => WireCheck>> = {
-  'openai-chat': (report) => new ChatCheck(report),
-  'anthropic-messages': (report) => new AnthropicCheck(report),
-  'openai-responses': (report) => new ResponsesCheck(report),
-  gemini: (report) => new GeminiCheck(report),
-} satisfies Record<ProtocolId, (report: Report) => WireCheck>;
-
 const toDiagnostic = ({ rule, severity, message, offset, count }: Finding): Diagnostic => ({
   rule,
   severity,

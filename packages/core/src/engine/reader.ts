@@ -32,6 +32,8 @@ export interface EventReaderOptions {
   onEvent?: ((event: CanonicalStreamEvent) => void) | undefined;
   /** Called with every event before it is returned. An error refuses the event: it replaces it and ends the stream. */
   inspect?: Inspect | undefined;
+  /** Called with the rule of every departure, when it is met. */
+  onDeparture?: ((rule: RuleId) => void) | undefined;
 }
 
 /** Examines an event; returns an error to refuse it. */
@@ -45,7 +47,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #onFrame: FrameObserver | undefined;
   readonly #profile: EventReaderOptions['profile'];
   readonly #failsOnMalformed: boolean;
-  readonly #met = new Diagnostics();
+  readonly #met: Diagnostics;
   readonly notes: Note[] = [];
   /** The protocol, once it is known; stays undefined when no payload shows it. */
   protocol: Protocol | undefined;
@@ -73,7 +75,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
    * others.
    */
   constructor(options: EventReaderOptions, onFrame?: FrameObserver) {
-    const { protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes } = options;
+    const { protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes, onDeparture } = options;
+    this.#met = new Diagnostics(onDeparture);
     this.#profile = profile;
     this.#failsOnMalformed = malformed === 'fail';
     this.#onFrame = onFrame;

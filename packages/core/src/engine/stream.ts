@@ -3,6 +3,7 @@ import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts'
 import { type CanonicalError, type Note, ownError } from '../canonical/notes.ts';
 import { NOTHING, type Stage } from '../canonical/stage.ts';
 import type { Codec, Framing } from '../codec/protocol.ts';
+import type { FrameObserver } from '../codec/stream-decoder.ts';
 import type { Diagnostic } from '../rules/index.ts';
 import { encodeSse, type SseFrame } from '../sse/encode.ts';
 import { createDepthInspection, findProfile, NoteList, type ResponseOptions } from './context.ts';
@@ -41,6 +42,8 @@ export interface StreamOptions extends ResponseOptions, ReaderOptions {
    * ends the stream. Not called where bytes are passed on.
    */
   onEncoded?: ((event: CanonicalStreamEvent | undefined, text: string) => void) | undefined;
+  /** Called with every frame of the source and its parsed data. */
+  onFrame?: FrameObserver | undefined;
 }
 
 /** Joins the streams of several sources, one after the other, to one message for the client. */
@@ -51,7 +54,10 @@ export interface StreamSplice {
   readonly isCut: boolean;
 }
 
-type ReaderOptions = Pick<EventReaderOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect'>;
+type ReaderOptions = Pick<
+  EventReaderOptions,
+  'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect' | 'onDeparture'
+>;
 
 /** A stream on its way to the client, and what is known about it afterwards. */
 export interface ResponseStream extends Stage<Uint8Array, Uint8Array> {
@@ -239,9 +245,10 @@ const UTF8 = /* @__PURE__ */ new TextEncoder();
 
 /** Creates the reader of the source's stream. */
 export function createReader(options: StreamOptions): EventReader {
-  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect } = options;
+  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect, onDeparture, onFrame } = options;
   const profile = findProfile(from, options, request?.model);
-  return new EventReader({ protocol: from, profile, maxLineBytes, maxEventBytes, malformed, onEvent, inspect });
+  const limits = { maxLineBytes, maxEventBytes, malformed };
+  return new EventReader({ protocol: from, profile, ...limits, onEvent, inspect, onDeparture }, onFrame);
 }
 
 /** Builds the error of a stream whose source broke off. */

@@ -6,11 +6,18 @@ import type { Diagnostic, Report, RuleId } from './index.ts';
  */
 export class Diagnostics {
   readonly #byRule = new Map<RuleId, Diagnostic>();
+  readonly #onReport: ((rule: RuleId) => void) | undefined;
   /** The number of departures, over all rules. */
   total = 0;
 
+  /** `onReport` is called with the rule of every departure. */
+  constructor(onReport?: (rule: RuleId) => void) {
+    this.#onReport = onReport;
+  }
+
   readonly report: Report = (rule, offset, detail) => {
     this.total++;
+    this.#onReport?.(rule);
     const known = this.#byRule.get(rule);
     if (known) known.count++;
     else this.#byRule.set(rule, { rule, message: detail ?? describeRule(rule), offset, count: 1 });

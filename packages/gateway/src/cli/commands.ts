@@ -187,6 +187,24 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     ],
     load: () => import('./commands/init.ts'),
   }),
+  import: defineCommand({
+    summary: 'Convert a configuration of LiteLLM, Portkey or claude-code-router to sluice.yaml',
+    usage: ['import litellm|portkey|claude-code-router FILE [--out FILE] [--force] [--json]'],
+    about:
+      'Reads config.yaml of the LiteLLM proxy, a config of Portkey (JSON) or config.json of claude-code-router, and prints a configuration for Sluice. The report on stderr lists every setting that was not carried over or has another meaning, with its path and the reason. Keys are never copied: references stay references, and a key in clear text becomes a reference to a variable that you have to set. The result is checked as "sluice config check" does. An existing file is kept unless --force is given. The exit code is 2 when FILE cannot be read or nothing can be carried over.',
+    options: {
+      out: { type: 'string', value: 'FILE', summary: 'write to this file instead of stdout', values: 'files' },
+      force: { type: 'boolean', summary: 'overwrite an existing file' },
+      json: { ...JSON_OPTION, summary: 'print one JSON object with the configuration and the report on stdout' },
+    },
+    words: ['litellm', 'portkey', 'claude-code-router'],
+    examples: [
+      { line: 'sluice import litellm config.yaml --out sluice.yaml', what: 'Move from LiteLLM' },
+      { line: 'sluice import claude-code-router ~/.claude-code-router/config.json', what: 'Print the result and the report' },
+      { line: "sluice import portkey config.json --json | jq -r '.notes[].path'", what: 'For a program' },
+    ],
+    load: () => import('./commands/import.ts'),
+  }),
   config: defineCommand({
     summary: 'Check a configuration and print each problem with its path and line',
     usage: ['config check [FILE] [--json]'],
@@ -486,11 +504,11 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   doctor: defineCommand({
     summary: 'Examine a stream or a live server, and list violations, the clients they break, and repairs',
     usage: [
-      'doctor [--protocol P] [--whole] [--json|--html] [--profile FILE] FILE…',
-      'doctor --url URL --model M [--protocol P] [--key-env NAME|--key-stdin] [--json|--html] [--profile FILE]',
+      'doctor [--protocol P] [--whole] [--json|--html] [--fail-on S] [--junit FILE] [--profile FILE] FILE…',
+      'doctor --url URL --model M [--protocol P] [--key-env NAME|--key-stdin] [--json|--html] [--fail-on S] [--junit FILE] [--profile FILE]',
       'doctor rules [RULE…] [--json]',
     ],
-    about: `Examines recorded responses, or sends seven small requests to a server and examines its responses. Each finding has a rule, a severity (error: breaks official clients; warning: breaks some clients; info: unusual), a byte offset and an excerpt. The score is 100, minus 20 for each error, 5 for each warning and 1 for each info. ${INPUTS_ABOUT} The exit code is 1 when a response failed, ended early or has a finding of severity error; 2 when an input cannot be read. With --url, it is 3 when nothing is wrong but a probe was inconclusive; the score is then an upper bound.`,
+    about: `Examines recorded responses, or sends seven small requests to a server and examines its responses. Each finding has a rule, a severity (error: breaks official clients; warning: breaks some clients; info: unusual), a byte offset and an excerpt. The score is 100, minus 20 for each error, 5 for each warning and 1 for each info. ${INPUTS_ABOUT} The exit code is 1 when a response failed, ended early or has a finding of severity error (--fail-on changes the severity); 2 when an input cannot be read. With --url, it is 3 when nothing is wrong but a probe was inconclusive; the score is then an upper bound. With --url, HTTPS_PROXY, HTTP_PROXY and NO_PROXY are used.`,
     options: {
       url: { type: 'string', value: 'URL', summary: 'probe this server instead of reading files: its base URL' },
       model: { type: 'string', value: 'M', summary: 'model to probe' },
@@ -510,6 +528,13 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
         summary: 'write what was learned about the provider, for "profile:" in the configuration',
         values: 'files',
       },
+      'fail-on': {
+        type: 'string',
+        value: 'S',
+        summary: 'lowest severity that makes the exit code 1: error (default), warning or info',
+        values: ['error', 'warning', 'info'],
+      },
+      junit: { type: 'string', value: 'FILE', summary: 'also write a JUnit report, for CI', values: 'files' },
       whole: { type: 'boolean', summary: 'the request was not for a stream: expect a whole JSON body' },
       json: JSON_OPTION,
       html: { type: 'boolean', summary: 'print one self-contained HTML page on stdout' },
@@ -522,6 +547,10 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       {
         line: 'sluice doctor --url https://api.example.com/v1 --model m --key-env EXAMPLE_KEY --profile example.json',
         what: 'Probe a provider, and write a profile for the gateway',
+      },
+      {
+        line: 'sluice doctor --url http://127.0.0.1:8000/v1 --model m --fail-on warning --junit doctor.xml',
+        what: 'Test a server in CI',
       },
       { line: 'sluice doctor --html *.sse > report.html', what: 'Write a page for a bug report' },
       { line: 'sluice doctor rules chat/tool-index-reused', what: 'Explain a rule' },
@@ -652,7 +681,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Record exchanges through a proxy: requests, response bytes, read sizes and timing, without keys',
     usage: ['record --upstream URL [--port N] [--out DIR] [--json]'],
     about:
-      'Forwards requests to one provider and passes its responses on byte for byte. Each exchange becomes a readable folder (docs/tapes.md): the request, the response, the sizes and times of the network reads, and how it ended. The client sends its own key; keys, cookies and identities of users are not recorded. Listens on 127.0.0.1 only. SIGINT and SIGTERM wait for running exchanges; a second one stops at once.',
+      'Forwards requests to one provider and passes its responses on byte for byte. Each exchange becomes a readable folder (docs/tapes.md): the request, the response, the sizes and times of the network reads, and how it ended. The client sends its own key; keys, cookies and identities of users are not recorded. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are used for the provider. Listens on 127.0.0.1 only. SIGINT and SIGTERM wait for running exchanges; a second one stops at once.',
     options: {
       upstream: { type: 'string', value: 'URL', summary: 'provider to forward to' },
       port: { type: 'string', value: 'N', summary: 'port to listen on, on 127.0.0.1 (4142)' },

@@ -53,15 +53,21 @@ interface NetworkContext {
 /** The network for an origin. Throws a message about `ca`. */
 export function chooseNetwork(origin: string, { proxy, ca }: NetworkOptions, { env, files, warn }: NetworkContext): Network {
   const url = proxy ? readSetting(proxy) : findEnvProxy(origin, env, warn);
-  const outbound = url && readProxy(url);
-  const certificates = ca === undefined ? undefined : readCertificates(ca, files);
-  if (!outbound && certificates === undefined) return DIRECT;
+  return buildNetwork(url, ca === undefined ? undefined : readCertificates(ca, files));
+}
+
+/** The network for an origin by the environment alone, for commands without a configuration. */
+export const chooseEnvNetwork = (origin: string, env: Env, warn: (message: string) => void): Network =>
+  buildNetwork(findEnvProxy(origin, env, warn), undefined);
+
+function buildNetwork(url: URL | undefined, ca: string | undefined): Network {
+  if (!url && ca === undefined) return DIRECT;
   return Object.freeze({
     id: createHash('sha256')
-      .update(`${url?.href ?? ''}\n${certificates ?? ''}`)
+      .update(`${url?.href ?? ''}\n${ca ?? ''}`)
       .digest('base64url'),
-    ...(outbound && { proxy: outbound }),
-    ...(certificates !== undefined && { ca: certificates }),
+    ...(url && { proxy: readProxy(url) }),
+    ...(ca !== undefined && { ca }),
   });
 }
 

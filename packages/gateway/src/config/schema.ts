@@ -82,9 +82,11 @@ const REFERENCE = {
 /** The content of `sluice.schema.json`, which editors use to check a configuration. */
 export function schemaFile(): string {
   const { $schema, ...schema } = buildJsonSchema();
-  const text = JSON.stringify({ $schema, $id: SCHEMA_ID, title: 'Configuration of the Sluice gateway', ...schema }, null, 2);
-  return `${text.replace(FLAT_LIST, joinList)}\n`;
+  return formatSchema({ $schema, $id: SCHEMA_ID, title: 'Configuration of the Sluice gateway', ...schema });
 }
+
+/** A schema as the text of its file. */
+export const formatSchema = (schema: object): string => `${JSON.stringify(schema, null, 2).replace(FLAT_LIST, joinList)}\n`;
 
 const SCHEMA_ID = 'https://unpkg.com/sluice/sluice.schema.json';
 

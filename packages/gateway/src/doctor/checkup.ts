@@ -65,21 +65,33 @@ export interface Checkup {
  */
 export type Outcome = 'shown' | 'not-shown' | 'refused' | 'failed';
 
-/** The verdict over several checkups. */
-export function judgeCheckups(checkups: readonly Checkup[]): Verdict {
-  if (checkups.some(isFailing)) return 'sick';
+/** The verdict over several checkups; findings of severity `failOn` and above count as wrong. */
+export function judgeCheckups(checkups: readonly Checkup[], failOn: Severity = 'error'): Verdict {
+  if (checkups.some((checkup) => isFailing(checkup, failOn))) return 'sick';
   return listUnknown(checkups).length > 0 ? 'unknown' : 'clean';
 }
 
 /** `unknown`: nothing is wrong, but a probe did not show what it requested. */
 export type Verdict = 'clean' | 'sick' | 'unknown';
 
-/** No response, an error, an early end, or a departure that breaks official clients. */
-function isFailing({ examination, error, probe }: Checkup): boolean {
-  const hasErrors = examination?.findings.some(({ severity }) => severity === 'error') ?? false;
-  if (probe) return hasErrors || probe.outcome === 'refused' || probe.outcome === 'failed';
-  return hasErrors || error !== null || !examination?.message.complete;
+/** No response, an error, an early end, or a finding that counts. */
+function isFailing(checkup: Checkup, failOn: Severity): boolean {
+  return describeFault(checkup) !== undefined || listCounted(checkup, failOn).length > 0;
 }
+
+/** Why a body or probe failed regardless of its findings; undefined when it did not. */
+export function describeFault({ examination, error, probe }: Checkup): string | undefined {
+  const reason = error ? `${error.code}: ${error.message}` : undefined;
+  if (probe) return probe.outcome === 'refused' || probe.outcome === 'failed' ? (reason ?? probe.outcome) : undefined;
+  return reason ?? (examination?.message.complete ? undefined : 'the response ended early');
+}
+
+/** The findings of severity `failOn` and above. */
+export const listCounted = ({ examination }: Checkup, failOn: Severity): Finding[] =>
+  (examination?.findings ?? []).filter(({ severity }) => SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(failOn));
+
+/** The severities of findings, the most severe first. */
+export const SEVERITIES = ['error', 'warning', 'info'] as const satisfies readonly Severity[];
 
 /** Names of the probes that did not show what they requested. */
 export const listUnknown = (checkups: readonly Checkup[]): string[] =>
@@ -100,28 +112,39 @@ export function computeOverallScore(checkups: readonly Checkup[]): number | unde
 
 /** Writes the learned profile; false when the file cannot be written. */
 export async function writeProfile(path: string, profile: Partial<ProviderProfile>, io: CliIo): Promise<boolean> {
-  const { green, red } = chooseColors(io.stderr, io.env);
-  try {
-    const file = await io.createFile(path);
-    await file.write(new TextEncoder().encode(`${JSON.stringify(profile, null, 2)}\n`));
-    await file.commit();
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    await io.stderr.write(`${red('sluice:')} ${oneLine(path)}: ${oneLine(describeSystemError(code, error, path).message)}\n`);
-    return false;
-  }
+  if (!(await writeReport(path, `${JSON.stringify(profile, null, 2)}\n`, io))) return false;
+  const { green } = chooseColors(io.stderr, io.env);
   const fields = Object.keys(profile);
   const learned = fields.length === 0 ? 'nothing was learned that differs from the defaults' : `learned ${fields.join(', ')}`;
   await io.stderr.write(`${green('sluice:')} ${oneLine(path)}: ${learned}\n`);
   return true;
 }
 
-/** A checkup as a JSON record, without the message, which `assemble` prints. */
+/** Writes a file; false when it cannot be written, which is reported on stderr. */
+export async function writeReport(path: string, text: string, io: CliIo): Promise<boolean> {
+  try {
+    const file = await io.createFile(path);
+    await file.write(new TextEncoder().encode(text));
+    await file.commit();
+    return true;
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === undefined) throw error;
+    const { red } = chooseColors(io.stderr, io.env);
+    await io.stderr.write(`${red('sluice:')} ${oneLine(path)}: ${oneLine(describeSystemError(code, error, path).message)}\n`);
+    return false;
+  }
+}
+
+/** Version of the JSON records. It is raised when a field is removed or its meaning changes, not when one is added. */
+export const RECORD_VERSION = 1;
+
+/** A checkup as a JSON record (`doctor.schema.json`), without the message, which `assemble` prints. */
 export function buildRecord(checkup: Checkup): object {
   const { name, examination, error, probe } = checkup;
   const { protocol = null, bytes = null, findings = [], traits = null, message } = examination ?? {};
   return {
+    version: RECORD_VERSION,
     ...(probe ? { probe: name, ...probe } : { file: name }),
     protocol,
     model: message?.model ?? null,
@@ -231,7 +254,7 @@ function formatScore(score: number | undefined, isUpperBound: boolean, colors: C
 
 /** Formats the number of findings by severity. */
 export function describeCounts(findings: readonly Pick<Finding, 'severity'>[]): string {
-  const counts = (['error', 'warning', 'info'] as const).flatMap((severity) => {
+  const counts = SEVERITIES.flatMap((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
     const word = severity === 'info' || count === 1 ? severity : `${severity}s`;
     return count === 0 ? [] : [`${count} ${word}`];

@@ -15,9 +15,11 @@ import {
 } from '@sluice/core';
 import { CODECS } from '@sluice/core/engine';
 import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
-import { request } from 'undici';
+import { Agent, buildConnector, request } from 'undici';
+import type { Network } from '../config/network.ts';
 import { listForms } from '../config/secrets.ts';
 import { completeBaseUrl } from '../providers/base-url.ts';
+import { createTunnelConnector, ProxyError } from '../upstream/tunnel.ts';
 import type { Checkup, Outcome } from './checkup.ts';
 
 /** Sends every probe, one after the other, and yields each checkup; returns what was learned of the provider. */
@@ -25,7 +27,22 @@ export async function* probeLive(options: LiveOptions): AsyncGenerator<Checkup, 
   const address = readAddress(options.url);
   const protocol = options.protocol ?? address.protocol;
   const codecs: readonly Codec[] = protocol === undefined ? Object.values(CODECS) : [CODECS[protocol]];
-  const targets = codecs.map((codec) => createTarget(codec, address.url, options));
+  const agent = createAgent(options.network);
+  try {
+    return yield* sendProbes(codecs.map((codec) => createTarget(codec, address.url, agent, options)));
+  } finally {
+    await agent.destroy();
+  }
+}
+
+const createAgent = ({ proxy }: Network): Agent => {
+  const connect = buildConnector({ timeout: CONNECT_MS });
+  return new Agent({ connect: proxy ? createTunnelConnector(proxy, CONNECT_MS, connect) : connect });
+};
+
+const CONNECT_MS = 10_000;
+
+async function* sendProbes(targets: readonly Target[]): AsyncGenerator<Checkup, Partial<ProviderProfile>, undefined> {
   const { target, first } = await findProtocol(targets);
   yield first;
   if (first.probe?.outcome === 'refused' || first.probe?.outcome === 'failed') return target.profile;
@@ -41,6 +58,8 @@ export interface LiveOptions {
   /** Undefined: all protocols are tried. */
   protocol: ProtocolId | undefined;
   key: string | undefined;
+  /** How the server is reached. */
+  network: Network;
 }
 
 /** Cuts a pasted endpoint off the address and derives the protocol from it. */
@@ -59,8 +78,9 @@ const ENDPOINT_PATHS: readonly (readonly [end: RegExp, protocol: ProtocolId])[] 
   [/\/models\/[^/]+:(?:streamG|g)enerateContent\/?$/, 'gemini'],
 ];
 
-const createTarget = (codec: Codec, url: string, { model, key }: LiveOptions): Target => ({
+const createTarget = (codec: Codec, url: string, agent: Agent, { model, key }: LiveOptions): Target => ({
   codec,
+  agent,
   ...completeBaseUrl(url, { protocol: codec.id }),
   model,
   key,
@@ -178,6 +198,7 @@ const readErrorField = (body: unknown): Record<string, unknown> => {
 /** The server and model that are probed. */
 interface Target {
   codec: Codec;
+  agent: Agent;
   base_url: string;
   path?: string;
   model: string;
@@ -210,7 +231,7 @@ async function sendProbe(chat: object, target: Target): Promise<ProbeResponse> {
     body: JSON.stringify(wire.body),
   };
   const hider = new KeyHider(key);
-  const received = await sendRequest(sent).catch((error: unknown) => describeSendError(error));
+  const received = await sendRequest(sent, target.agent).catch((error: unknown) => describeSendError(error));
   if (typeof received === 'string') return { kind: 'nothing', reason: hider.text(received) };
   const hidden = { ...received, chunks: hider.bytes(received.chunks) };
   return hider.value(received.status >= 300 ? readRefusal(hidden, target) : examineResponse(hidden, target));
@@ -238,6 +259,7 @@ function parseOrText(text: string): unknown {
 /** undici puts the cause into the code or into aggregated errors. */
 function describeSendError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof ProxyError) return `the proxy ${error.message}`;
   const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
   const message =
     error instanceof AggregateError ? (error.errors as Error[]).map((one) => one.message).join(', ') : error.message;
@@ -259,12 +281,13 @@ interface HttpResponse {
 }
 
 /** Sends one request. Redirects are not followed, because the key belongs to this address only. */
-async function sendRequest({ url, headers, body }: HttpRequest): Promise<HttpResponse> {
+async function sendRequest({ url, headers, body }: HttpRequest, dispatcher: Agent): Promise<HttpResponse> {
   const {
     statusCode,
     headers: responseHeaders,
     body: stream,
   } = await request(url, {
+    dispatcher,
     method: 'POST',
     headers: { ...headers, 'accept-encoding': 'identity' },
     body,

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type Codec, CodecError } from '@sluice/core';
 import { encodeError, findRoute, type Route } from '@sluice/core/engine';
 import { type Ending, joinPaths, type Read } from '@sluice/lab/tape';
+import { DIRECT, type Network } from '../config/network.ts';
 import { createConnectionError } from '../exchange/types.ts';
 import { LOOPBACK, listen, stopListening } from '../http/listen.ts';
 import { checkHost, isForeignPage } from '../http/origin.ts';
@@ -22,7 +23,7 @@ export class Recorder {
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: RecorderOptions) {
-    this.#options = { maxBytes: MAX_BODY_BYTES, ...options };
+    this.#options = { maxBytes: MAX_BODY_BYTES, network: DIRECT, ...options };
     // No timeout: a model may take any time to respond.
     this.#server = createServer({ requestTimeout: 0, keepAlive: true, noDelay: true }, (request, response) => {
       const running = this.#serve(request, response);
@@ -67,8 +68,8 @@ export class Recorder {
   async #pass(request: IncomingMessage, response: ServerResponse, route: Route, body: Buffer): Promise<void> {
     const started = performance.now();
     const recorded = new Date().toISOString();
-    const { upstream, maxBytes } = this.#options;
-    const call = { url: upstream.origin + joinPaths(upstream.pathname, readPath(request)), origin: upstream.origin };
+    const { upstream, maxBytes, network } = this.#options;
+    const call = { url: upstream.origin + joinPaths(upstream.pathname, readPath(request)), origin: upstream.origin, network };
     const passed = await passOn(this.#dialer, { ...call, request, response, client: route.client, body, maxBytes });
     const draft = buildDraft(request, route, body, passed, this.#scrubber);
     await this.#save({ ...draft, recorded }, performance.now() - started);
@@ -94,6 +95,8 @@ export interface RecorderOptions {
   upstream: URL;
   writer: TapeWriter;
   onExchange(saved: Saved): void;
+  /** How the upstream is reached; directly by default. */
+  network?: Network;
   /** Bytes of a body that are recorded, 64 MiB by default. The client receives the whole body. */
   maxBytes?: number;
 }
@@ -154,6 +157,7 @@ const passOn = (dialer: Dialer, proxied: ProxiedRequest): Promise<PassedExchange
 interface ProxiedRequest {
   url: string;
   origin: string;
+  network: Network;
   request: IncomingMessage;
   response: ServerResponse;
   client: Codec;
@@ -186,12 +190,12 @@ class Passage implements Receiver {
   }
 
   begin(dialer: Dialer): void {
-    const { url, origin, request, response, body } = this.#proxied;
+    const { url, origin, network, request, response, body } = this.#proxied;
     // Tapes should be readable, so the upstream is asked for an uncompressed body.
     const headers = { ...pickEndToEnd(readHeaders(request), 'content-length'), 'accept-encoding': 'identity' };
     const method = request.method ?? 'POST';
     response.once('close', this.#clientLeft);
-    const call = { url, origin, method, headers, connectMs: CONNECT_MS, repeat: chooseRepeat(method) };
+    const call = { url, origin, network, method, headers, connectMs: CONNECT_MS, repeat: chooseRepeat(method) };
     this.#line = dialer.dial({ ...call, ...(body.length > 0 && { body }) }, this);
     if (response.destroyed) this.#clientLeft();
   }

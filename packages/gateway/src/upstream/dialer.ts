@@ -3,10 +3,10 @@
 import type { Socket } from 'node:net';
 import * as zlib from 'node:zlib';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
-import { DIRECT, type Network, type OutboundProxy } from '../config/network.ts';
+import { DIRECT, type Network } from '../config/network.ts';
 import { FairReader, ReadQueue } from './fair-reader.ts';
 import { memo } from './memo.ts';
-import { openTunnel } from './tunnel.ts';
+import { createTunnelConnector } from './tunnel.ts';
 
 /**
  * Calls upstreams over HTTP/1.1: keep-alive, no redirects, only the operator's proxy, and no address that a client
@@ -317,22 +317,6 @@ function createConnector(timeout: number, { proxy, ca }: Network, staleErrors: W
       }
       callback(...result);
     });
-}
-
-/** Connects through a proxy. Plain HTTP goes through a tunnel, too: otherwise the proxy would read the key and choose the server. */
-function createTunnelConnector(
-  proxy: OutboundProxy,
-  timeout: number,
-  connect: buildConnector.connector,
-): buildConnector.connector {
-  return (options, callback) => {
-    const port = options.port || (options.protocol === 'https:' ? '443' : '80');
-    openTunnel(proxy, { hostname: options.hostname, port }, timeout, (error, socket) => {
-      if (error || !socket) callback(error ?? new Error('no tunnel'), null);
-      else if (options.protocol === 'https:') connect({ ...options, httpSocket: socket }, callback);
-      else callback(null, socket);
-    });
-  };
 }
 
 /**

@@ -3,11 +3,27 @@
 import { type ClientRequest, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import { errors } from 'undici';
+import { type buildConnector, errors } from 'undici';
 import type { OutboundProxy } from '../config/network.ts';
 
+/** Connects through a proxy. Plain HTTP goes through a tunnel, too: otherwise the proxy would read the key and choose the server. */
+export function createTunnelConnector(
+  proxy: OutboundProxy,
+  timeout: number,
+  connect: buildConnector.connector,
+): buildConnector.connector {
+  return (options, callback) => {
+    const port = options.port || (options.protocol === 'https:' ? '443' : '80');
+    openTunnel(proxy, { hostname: options.hostname, port }, timeout, (error, socket) => {
+      if (error || !socket) callback(error ?? new Error('no tunnel'), null);
+      else if (options.protocol === 'https:') connect({ ...options, httpSocket: socket }, callback);
+      else callback(null, socket);
+    });
+  };
+}
+
 /** A server behind a proxy. */
-export interface TunnelTarget {
+interface TunnelTarget {
   readonly hostname: string;
   readonly port: string;
 }
@@ -15,7 +31,7 @@ export interface TunnelTarget {
 type OnTunnel = (error: Error | null, socket?: Socket) => void;
 
 /** Opens a connection to a server through a proxy. Calls back once. */
-export function openTunnel(proxy: OutboundProxy, target: TunnelTarget, timeoutMs: number, onTunnel: OnTunnel): void {
+function openTunnel(proxy: OutboundProxy, target: TunnelTarget, timeoutMs: number, onTunnel: OnTunnel): void {
   const request = startConnect(proxy, target);
   let settle: OnTunnel | undefined = (error, socket) => {
     settle = undefined;

@@ -1,6 +1,7 @@
-import { type ProtocolId, type ProviderProfile, RULES, type RuleId } from '@sluice/core';
+import { type ProtocolId, type ProviderProfile, RULES, type RuleId, type Severity } from '@sluice/core';
 import { findBreakage, learnProfile } from '@sluice/core/internal';
 import { didYouMean, oneLine } from '@sluice/lab/text';
+import { chooseEnvNetwork } from '../../config/network.ts';
 import {
   buildRecord,
   buildRuleRecord,
@@ -8,12 +9,14 @@ import {
   checkSource,
   explainRule,
   judgeCheckups,
+  SEVERITIES,
   type ShowStyle,
   showCheckup,
   showOverall,
   showRules,
   type Verdict,
   writeProfile,
+  writeReport,
 } from '../../doctor/checkup.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
 import { chooseProtocols, findSources, forEachSource, isSkipped, readFileBytes } from '../../terminal/inputs.ts';
@@ -27,6 +30,8 @@ interface Options {
   'key-env': string | undefined;
   'key-stdin': boolean;
   profile: string | undefined;
+  'fail-on': string | undefined;
+  junit: string | undefined;
   whole: boolean;
   json: boolean;
   html: boolean;
@@ -35,6 +40,7 @@ interface Options {
 /** `sluice doctor`: examines recorded streams or a live server and reports departures from the standard. */
 export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
   checkOptions(options);
+  chooseSeverity(options);
   if (words[0] === 'rules') return printRules(words.slice(1), options, io);
   const { checkups, learned, code } =
     options.url === undefined ? await checkFiles(options, words, io) : await checkLive(options, words, io);
@@ -42,10 +48,26 @@ export async function run({ options, words }: { options: Options; words: string[
     const { renderPage } = await import('../../doctor/page.ts');
     await io.stdout.write(renderPage(checkups));
   } else if (!options.json && checkups.length > 1) await io.stdout.write(showOverall(checkups, showStyle(io)));
-  if (options.profile === undefined) return code;
+  const isReported = options.junit === undefined || (await writeJunit(options.junit, checkups, options, io));
+  if (options.profile === undefined) return isReported ? code : EXIT.unusable;
   const examined = checkups.flatMap(({ examination }) => examination ?? []);
   const isWritten = await writeProfile(options.profile, { ...learnProfile(examined), ...learned }, io);
+  if (!isReported) return EXIT.unusable;
   return isWritten ? code : EXIT.failed;
+}
+
+async function writeJunit(path: string, checkups: readonly Checkup[], options: Options, io: CliIo): Promise<boolean> {
+  const { renderJunit } = await import('../../doctor/junit.ts');
+  const suite = options.url === undefined ? 'files' : `${options.url} ${options.model ?? ''}`;
+  const text = renderJunit(checkups, { suite, failOn: chooseSeverity(options) });
+  return writeReport(path, text, io);
+}
+
+/** The severity from which findings count. */
+function chooseSeverity({ 'fail-on': text }: Options): Severity {
+  const severity = SEVERITIES.find((one) => one === (text ?? 'error'));
+  if (severity) return severity;
+  throw new UsageError(`--fail-on must be ${SEVERITIES.join(', ')}, not "${oneLine(text ?? '')}"`);
 }
 
 /** Exit codes of probes. */
@@ -75,6 +97,7 @@ function checkOptions({ json, html, url, model, 'key-env': keyEnv, 'key-stdin': 
 
 async function checkFiles(options: Options, words: readonly string[], io: CliIo): Promise<CheckupResult> {
   const expected = { protocols: chooseProtocols(options.protocol), whole: options.whole };
+  const failOn = chooseSeverity(options);
   const checkups: Checkup[] = [];
   const code = await forEachSource(await findSources(words, io), io, async (source) => {
     const checkup = await checkSource(source, expected);
@@ -82,7 +105,7 @@ async function checkFiles(options: Options, words: readonly string[], io: CliIo)
     await printCheckup(checkup, checkups.length === 0, options, io);
     checkups.push(checkup);
     if (checkup.isUnreadable) return EXIT.unusable;
-    return judgeCheckups([checkup]) === 'clean' ? EXIT.ok : EXIT.failed;
+    return judgeCheckups([checkup], failOn) === 'clean' ? EXIT.ok : EXIT.failed;
   });
   return { checkups, learned: {}, code };
 }
@@ -91,13 +114,15 @@ async function checkLive(options: Options, words: readonly string[], io: CliIo):
   if (words.length > 0) throw new UsageError('FILE and --url exclude each other');
   const { url = '', model = '' } = options;
   const { probeLive } = await import('../../doctor/live.ts');
-  const probes = probeLive({ url, model, protocol: chooseProbed(options.protocol), key: await readKey(options, io) });
+  const warn = (message: string): void => void io.stderr.write(`sluice: ${message}\n`);
+  const network = chooseEnvNetwork(new URL(url).origin, io.env, warn);
+  const probes = probeLive({ url, model, protocol: chooseProbed(options.protocol), key: await readKey(options, io), network });
   const checkups: Checkup[] = [];
   for (;;) {
     if (io.stderr.isTTY) await io.stderr.write(`${CLEAR}probing … ${checkups.length} responses`);
     const next = await probes.next();
     if (io.stderr.isTTY) await io.stderr.write(CLEAR);
-    if (next.done) return { checkups, learned: next.value, code: PROBE_CODES[judgeCheckups(checkups)] };
+    if (next.done) return { checkups, learned: next.value, code: PROBE_CODES[judgeCheckups(checkups, chooseSeverity(options))] };
     await printCheckup(next.value, checkups.length === 0, options, io);
     checkups.push(next.value);
   }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { oneLine, systemCode } from '@sluice/lab/text';
+import { chooseEnvNetwork } from '../../config/network.ts';
 import { Recorder, type Saved } from '../../tape/recorder.ts';
 import { TapeWriter } from '../../tape/write.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
@@ -28,7 +29,8 @@ export async function run({ options, words }: { options: Options; words: string[
     const line = isJson ? formatJsonLine(buildRecord(saved))?.join('') : formatLine(saved, out, colors);
     void io.stdout.write(line ?? '').catch(() => undefined);
   };
-  const recorder = new Recorder({ upstream, writer: await openTape(out), onExchange: print });
+  const network = chooseEnvNetwork(upstream.origin, io.env, (message) => void io.stderr.write(`sluice: ${message}\n`));
+  const recorder = new Recorder({ upstream, network, writer: await openTape(out), onExchange: print });
   const address = await listenOn(recorder, parsePort(port));
   const stopped = untilStopped(() => recorder.close());
   const output = isJson ? io.stderr : io.stdout;

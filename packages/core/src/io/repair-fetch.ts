@@ -1,0 +1,277 @@
+/** `fetch` for SDKs: responses of servers that depart from their protocol are repaired before the SDK reads them. */
+
+import { CodecError, type Note } from '../canonical/notes.ts';
+import type { Codec } from '../codec/protocol.ts';
+import { convertRequest } from '../engine/request.ts';
+import { isObject, type JsonObject, parseJson } from '../json/json.ts';
+import { RepairStream } from '../repair/stream.ts';
+import { repairResponse, repairResponseToStream, repairStreamToResponse } from '../repair/whole.ts';
+import { describeRule } from '../rules/diagnostics.ts';
+import type { RuleId } from '../rules/index.ts';
+
+/** The part of `fetch` that SDKs use. */
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** Options of `createRepairFetchFor`. */
+export interface RepairOptions {
+  /** By default the runtime's `fetch`. */
+  fetch?: Fetch | undefined;
+  /** Called with every departure that is met, once for each rule and response. */
+  onFinding?: ((finding: RepairFinding) => void) | undefined;
+  /** Also prepares requests: tool schemas, names and ids of tools, results without calls, the order of messages. */
+  requests?: boolean | undefined;
+  /** Called with everything that `requests` has changed. */
+  onNote?: ((note: Note) => void) | undefined;
+  /** The id of the provider in the tables of facts, for `requests`; by default that of an unknown server. */
+  provider?: string | undefined;
+  /** Whether responses of the vendors' own hosts are repaired, too. */
+  officialHosts?: boolean | undefined;
+  /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams; providers of the AI SDK do. */
+  strict?: boolean | undefined;
+  /** Longest body that is not a stream, in bytes; longer ones are passed on unread. 32 MiB when absent. */
+  maxBytes?: number | undefined;
+}
+
+/** A departure of a response. */
+export interface RepairFinding {
+  rule: RuleId;
+  message: string;
+  url: string;
+}
+
+/**
+ * Creates a `fetch` that repairs responses of these protocols. Bytes are unchanged when nothing is wrong; requests and
+ * responses that are not of these protocols are passed on as they are.
+ *
+ * ```ts
+ * import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
+ * const client = new OpenAI({ baseURL, fetch: createRepairFetchFor([openaiChatCodec]) });
+ * ```
+ */
+export function createRepairFetchFor(codecs: readonly Codec[], options: RepairOptions = {}): Fetch {
+  const send: Fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  return async (input, init) => {
+    const url = input instanceof Request ? input.url : String(input);
+    const codec = options.officialHosts || !isOfficial(url) ? findCodec(codecs, url) : undefined;
+    if (!codec) return send(input, init);
+    const sent = typeof init?.body === 'string' ? init.body : undefined;
+    const body = sent === undefined ? undefined : parseJson(sent);
+    const prepared = options.requests && isObject(body) ? prepareRequest(body, url, codec, options) : undefined;
+    const response = await send(input, prepared === undefined ? init : { ...init, body: prepared });
+    return repair(response, { codec, url, isStream: isStreamRequest(codec, url, body), options });
+  };
+}
+
+interface RepairContext {
+  codec: Codec;
+  url: string;
+  /** Undefined when the request could not be read. */
+  isStream: boolean | undefined;
+  options: RepairOptions;
+}
+
+// ---- requests
+
+/** Whether a stream was requested: by the body, or by the path of Gemini. */
+function isStreamRequest(codec: Codec, url: string, body: unknown): boolean | undefined {
+  if (codec.id === 'gemini') return url.includes(':streamGenerateContent');
+  return isObject(body) ? body['stream'] === true : undefined;
+}
+
+/** The request with what a server would refuse put right; undefined when nothing has to change. */
+function prepareRequest(body: JsonObject, url: string, codec: Codec, options: RepairOptions): string | undefined {
+  const { provider = '', onNote } = options;
+  try {
+    const path = readPath(url);
+    const converted = convertRequest(body, { from: codec, to: codec, provider, path, headers: {} });
+    for (const note of converted.notes) onNote?.(note);
+    return converted.notes.length > 0 ? JSON.stringify(converted.body) : undefined;
+  } catch (error) {
+    // What cannot be read is left for the server to judge.
+    if (error instanceof CodecError) return undefined;
+    throw error;
+  }
+}
+
+// ---- responses
+
+async function repair(response: Response, context: RepairContext): Promise<Response> {
+  if (!response.ok || !response.body) return response;
+  const type = response.headers.get('content-type') ?? '';
+  const isEvents = /\btext\/event-stream\b/i.test(type);
+  const isJson = /\bjson\b/i.test(type);
+  if (context.isStream === false) return isEvents || isJson ? repairWhole(response, context) : response;
+  if (isEvents || (context.isStream && type === '')) return repairEvents(response, response.body, context);
+  return context.isStream && isJson ? repairDocument(response, context) : response;
+}
+
+/** A stream, as it is read. */
+function repairEvents(response: Response, body: ReadableStream<Uint8Array>, context: RepairContext): Response {
+  const { codec, options } = context;
+  const stage = new RepairStream({ codec, strict: options.strict, onFinding: createReporter(context) });
+  const reader = body.getReader();
+  const repaired = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          const { done, value } = await reader.read();
+          // One chunk for one chunk: a reader spends more on every chunk than it costs to join them.
+          const whole = joinAll([...(done ? stage.end() : stage.push(value))]);
+          if (whole) controller.enqueue(whole);
+          if (done) controller.close();
+          if (done || whole) return;
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+  return replaceBody(response, repaired);
+}
+
+/** A whole response where one was requested. */
+async function repairWhole(response: Response, context: RepairContext): Promise<Response> {
+  const bytes = await readBytes(response, context.options.maxBytes);
+  if (!(bytes instanceof Uint8Array)) return bytes;
+  const { codec } = context;
+  const onFinding = createReporter(context);
+  const body = parseJson(decoder.decode(bytes));
+  const repaired =
+    body === undefined ? repairStreamToResponse(bytes, { codec }) : repairResponse(bytes, body, { codec, onFinding });
+  if (!repaired) return replaceBody(response, bytes);
+  const { status } = repaired;
+  return replaceBody(response, JSON.stringify(repaired.body), { type: 'application/json', ...(status !== 200 && { status }) });
+}
+
+/** A whole response where a stream was requested. */
+async function repairDocument(response: Response, context: RepairContext): Promise<Response> {
+  const bytes = await readBytes(response, context.options.maxBytes);
+  if (!(bytes instanceof Uint8Array)) return bytes;
+  const body = parseJson(decoder.decode(bytes));
+  const repaired = body === undefined || isArrayOfGemini(body, context) ? undefined : repairResponseToStream(body, context);
+  if (!repaired) return replaceBody(response, bytes);
+  createReporter(context)('sse/json-body-instead-of-stream');
+  const { status } = repaired;
+  return repaired.body instanceof Uint8Array
+    ? replaceBody(response, repaired.body.slice(), { type: 'text/event-stream' })
+    : replaceBody(response, JSON.stringify(repaired.body), { type: 'application/json', status });
+}
+
+/** Google streams a JSON array to clients that do not request SSE. */
+const isArrayOfGemini = (body: unknown, { codec }: RepairContext): boolean => codec.id === 'gemini' && Array.isArray(body);
+
+const decoder = /* @__PURE__ */ new TextDecoder();
+
+function createReporter({ options: { onFinding }, url }: RepairContext): (rule: RuleId) => void {
+  if (!onFinding) return () => undefined;
+  return (rule) => onFinding({ rule, message: describeRule(rule), url });
+}
+
+/** The whole body; the response itself, unread as far as possible, when it is too long. */
+async function readBytes(response: Response, maxBytes = MAX_BYTES): Promise<Uint8Array<ArrayBuffer> | Response> {
+  const declared = Number(response.headers.get('content-length') ?? 0);
+  if (declared > maxBytes || !response.body) return response;
+  const reader = response.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    chunks.push(read.value);
+    length += read.value.length;
+    if (length > maxBytes) return replaceBody(response, resume(chunks, reader));
+  }
+  return join(chunks, length);
+}
+
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/** A stream of what was read, and then of the rest. */
+function resume(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const read = chunks.shift();
+        if (read) {
+          controller.enqueue(read);
+          return;
+        }
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function joinAll(chunks: readonly Uint8Array[]): Uint8Array | undefined {
+  const [first, second] = chunks;
+  if (!second) return first;
+  return join(
+    chunks,
+    chunks.reduce((length, chunk) => length + chunk.length, 0),
+  );
+}
+
+function join(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+interface Replacement {
+  type?: string;
+  status?: number;
+}
+
+/** The same response with another body. `url` and the like cannot be given to a constructor, so they are defined. */
+function replaceBody(original: Response, body: BodyInit, { type, status }: Replacement = {}): Response {
+  const headers = new Headers(original.headers);
+  // The body is decoded and may have another length.
+  headers.delete('content-length');
+  headers.delete('content-encoding');
+  if (type !== undefined) headers.set('content-type', type);
+  const { statusText } = original;
+  const response = new Response(body, {
+    status: status ?? original.status,
+    statusText: status === undefined ? statusText : '',
+    headers,
+  });
+  return withOrigin(response, original);
+}
+
+function withOrigin(response: Response, { url, redirected, type }: Response): Response {
+  const fields = { url, redirected, type };
+  for (const [name, value] of Object.entries(fields)) Object.defineProperty(response, name, { value, configurable: true });
+  const clone = response.clone.bind(response);
+  Object.defineProperty(response, 'clone', { value: () => withOrigin(clone(), response), configurable: true });
+  return response;
+}
+
+// ---- protocols
+
+/** Vendors whose responses are the standard. */
+const OFFICIAL_HOSTS = /^(api\.openai\.com|api\.anthropic\.com|generativelanguage\.googleapis\.com|[\w-]+\.openai\.azure\.com)$/;
+
+function isOfficial(url: string): boolean {
+  return URL.canParse(url) && OFFICIAL_HOSTS.test(new URL(url).hostname);
+}
+
+/** The protocol of a URL, by the end of its path: servers have these endpoints below any prefix. */
+function findCodec(codecs: readonly Codec[], url: string): Codec | undefined {
+  const path = readPath(url);
+  return codecs.find(({ id }) => PATHS[id].test(path));
+}
+
+const PATHS = {
+  'openai-chat': /\/chat\/completions$/,
+  'openai-responses': /\/responses$/,
+  'anthropic-messages': /\/messages$/,
+  gemini: /:(?:streamGenerateContent|generateContent)$/,
+} as const satisfies Record<Codec['id'], RegExp>;
+
+const readPath = (url: string): string => url.replace(/[?#].*$/s, '');

@@ -1,0 +1,20 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { measureFramework, renderPage } from '../../../test/frameworks.ts';
+import { READERS } from './readers.ts';
+
+const PAGE = '../../../docs/adapters.md';
+
+/** LangChain completes arguments that are not JSON by a guess. */
+const LEFT = ['chat/tool-args-invalid'];
+
+/** The framework warns about what it cannot read, which is the subject here. */
+beforeEach(() => {
+  for (const method of ['log', 'warn', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => undefined);
+});
+
+test('docs/adapters.md shows what LangChain reads without the repair and with it', { timeout: 300_000 }, async () => {
+  const rows = await measureFramework(READERS);
+  expect(rows.filter(({ after }) => after !== undefined).map(({ rule }) => rule)).toEqual(LEFT);
+  expect(rows.length).toBeGreaterThan(45);
+  await expect(renderPage(new URL(PAGE, import.meta.url), 'langchain', rows)).toMatchFileSnapshot(PAGE);
+});

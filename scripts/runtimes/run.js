@@ -1,0 +1,133 @@
+/**
+ * Runs the core in every runtime: `npm run runtimes [-- --only node-22,bun]`. Exit code 1 when one fails.
+ *
+ * The runtimes are npm packages with a lockfile of their own, installed without their scripts into .cache/runtimes; Chromium is the one of the
+ * machine (CHROMIUM, by default /usr/bin/chromium).
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { rolldown } from 'rolldown';
+import { ROOT } from '../build/packages.js';
+import { RUNTIMES } from './hosts.js';
+import { createData } from './samples.js';
+
+const { values: options } = parseArgs({ options: { only: { type: 'string' } } });
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+const CACHE = join(ROOT, '.cache/runtimes');
+
+const chosen = chooseRuntimes();
+install();
+const expected = await prepare();
+const rows = [];
+for (const { name, run } of chosen) rows.push(await runOne(name, run));
+console.log(format(rows));
+if (rows.some(({ failures }) => failures.length > 0)) process.exitCode = 1;
+
+function chooseRuntimes() {
+  const names = options.only?.split(',');
+  const unknown = names?.filter((name) => !RUNTIMES.some((one) => one.name === name)) ?? [];
+  if (unknown.length > 0) {
+    console.error(`--only: unknown runtime ${unknown.join(', ')}; known: ${RUNTIMES.map(({ name }) => name).join(', ')}`);
+    process.exit(2);
+  }
+  return RUNTIMES.filter(({ name }) => !names || names.includes(name));
+}
+
+/** Installs what is chosen and missing. Packages of runtimes that are not chosen are left out: all of them are 1.2 GB. */
+function install() {
+  mkdirSync(CACHE, { recursive: true });
+  for (const file of ['package.json', 'package-lock.json']) copyIfChanged(join(HERE, file), join(CACHE, file));
+  copyIfChanged(join(ROOT, '.npmrc'), join(CACHE, '.npmrc'));
+  const needed = [...new Set(chosen.flatMap(({ packages }) => packages))];
+  const { devDependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'));
+  const missing = needed.filter((name) => !isInstalled(name, devDependencies[name]));
+  if (missing.length === 0) return;
+  console.log(`installing ${missing.join(', ')} …`);
+  if (chosen.length === RUNTIMES.length) npm(['ci'], CACHE);
+  else for (const name of missing) installAlone(name, devDependencies[name]);
+}
+
+/** A runtime alone is a binary without dependencies: its version is exact, and its hash is that of the lockfile. */
+function installAlone(name, version) {
+  const lock = JSON.parse(readFileSync(join(HERE, 'package-lock.json'), 'utf8'));
+  const entry = lock.packages[`node_modules/${name}`];
+  const folder = join(CACHE, 'alone', name);
+  mkdirSync(folder, { recursive: true });
+  const manifest = { private: true, version: '1.0.0', name: 'alone', devDependencies: { [name]: version } };
+  const packages = { '': manifest, [`node_modules/${name}`]: entry };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ ...manifest, lockfileVersion: 3, requires: true, packages }));
+  npm(['ci'], folder);
+}
+
+function npm(args, cwd) {
+  execFileSync('npm', [...args, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+function isInstalled(name, version) {
+  const manifest = join(findPackage(name), 'package.json');
+  return existsSync(manifest) && version.endsWith(JSON.parse(readFileSync(manifest, 'utf8')).version);
+}
+
+function findPackage(name) {
+  const alone = join(CACHE, 'alone', name, 'node_modules', name);
+  return existsSync(alone) ? alone : join(CACHE, 'node_modules', name);
+}
+
+function copyIfChanged(from, to) {
+  if (!existsSync(to) || readFileSync(from, 'utf8') !== readFileSync(to, 'utf8')) copyFileSync(from, to);
+}
+
+/** Writes the bundle and its data; resolves with what this process makes of them. */
+async function prepare() {
+  const programs = join(HERE, 'programs');
+  const bundle = await rolldown({
+    input: { checks: join(programs, 'checks.js'), 'ai-next': join(programs, 'ai-next.js') },
+    external: ['ai', '@ai-sdk/openai-compatible', /data\.mjs$/],
+    platform: 'neutral',
+    cwd: ROOT,
+    tsconfig: false,
+  });
+  await bundle.write({ dir: CACHE, format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: 'shared.mjs' });
+  await bundle.close();
+  const data = await createData();
+  writeFileSync(join(CACHE, 'data.mjs'), `export default ${JSON.stringify(data)};\n`);
+  for (const name of ['main.mjs', 'worker.mjs']) copyFileSync(join(programs, name), join(CACHE, name));
+  const { runChecks } = await import(pathToFileURL(join(CACHE, 'checks.mjs')).href);
+  return (await runChecks(data)).outputs;
+}
+
+async function runOne(name, run) {
+  const from = performance.now();
+  try {
+    const { version, counts, failures, outputs } = await run({ cache: CACHE, findPackage });
+    const differing = Object.keys(outputs ?? {}).filter((pair) => outputs[pair] !== expected[pair]);
+    const all = [...failures, ...differing.map((pair) => `${pair}: the output differs from that of node ${process.version}`)];
+    return { name, version, counts, failures: all, seconds: (performance.now() - from) / 1000 };
+  } catch (error) {
+    return {
+      name,
+      version: '',
+      counts: {},
+      failures: [String(error?.stderr || error)],
+      seconds: (performance.now() - from) / 1000,
+    };
+  }
+}
+
+function format(list) {
+  const lines = list.map(({ name, version, counts, failures, seconds }) => {
+    const done = Object.entries(counts).map(([group, count]) => `${count} ${group}`);
+    return `${name.padEnd(10)} ${version.padEnd(20)} ${done.join(', ').padEnd(44)} ${failures.length === 0 ? 'ok' : `${failures.length} FAILED`}, ${seconds.toFixed(1)} s`;
+  });
+  const details = list.flatMap(({ name, failures }) =>
+    failures.slice(0, 20).map((failure) => `${name}: ${failure.slice(0, 500)}`),
+  );
+  return [...lines, ...details].join('\n');
+}

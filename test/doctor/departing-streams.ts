@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AccumulatedMessage, ProtocolId, RuleId } from '@sluice/core';
+import { CODECS } from '@sluice/core/engine';
+import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { bytesOf, protocolOf } from '../run.ts';
+import { readCases } from '../shared.ts';
+import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
+import { examine } from './examine.ts';
+import type { Heard } from './sdk-readers.ts';
+
+/** A stream with one departure. */
+export interface Departing {
+  rule: RuleId;
+  protocol: ProtocolId;
+  chunks: Uint8Array[];
+  message: AccumulatedMessage;
+}
+
+/** The one departure of a stream; undefined when there is none, or when it is not clear which of several a client stumbles over. */
+function departing(protocol: ProtocolId, chunks: Uint8Array[]): Departing[] {
+  // Arguments that Gemini streams, and calls that Google runs itself, are parts like others to its SDK, departures or not.
+  if (/willContinue|functionResponse/.test(Buffer.concat(chunks).toString())) return [];
+  const { findings, message } = examine(chunks, { protocol: CODECS[protocol] });
+  const [only, another] = findings;
+  return only && !another ? [{ rule: only.rule, protocol, chunks, message }] : [];
+}
+
+/** One case departs in a second way that has no rule: blanks behind the sentinel. */
+const isPlain = ({ id }: { id: string }): boolean => id !== 'sse-done-variants';
+
+/** Every departure that can be made out of a clean stream, and the reported ones. */
+export function departingStreams(): Departing[] {
+  const made = PROTOCOL_IDS.flatMap((protocol) =>
+    cleanStreams(protocol).flatMap((clean) =>
+      listMutations(protocol).flatMap((mutation) => {
+        const random = seededRandom(7);
+        const mutated = mutation.apply(clean, random);
+        return mutated === clean ? [] : departing(protocol, writeStream(mutated, random));
+      }),
+    ),
+  );
+  return [
+    ...made,
+    ...readCases()
+      .filter(isPlain)
+      .flatMap(({ protocol, raw }) => departing(protocolOf(protocol).id, [bytesOf(raw)])),
+  ];
+}
+
+const MOST = 90;
+
+/** A message of an SDK in one line, without what differs from stream to stream. */
+export function words(error: unknown): string {
+  const message = error instanceof Error ? error.message : JSON.stringify(error);
+  const line = message
+    .replaceAll(/(?<=\w)'(?=\w)/g, '’')
+    .replaceAll("'", '"')
+    .replaceAll(/ at position \d+|\\/g, '')
+    .replaceAll(/\b(?=\w*\d)\w{20,}/g, '…')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return line.length > MOST ? `${line.slice(0, MOST).trim()}…` : line;
+}
+
+/** What is wrong with what a client heard; undefined when nothing is. */
+export function effectOf(heard: Heard, { text, tool_calls: calls, complete, error }: AccumulatedMessage): string | undefined {
+  if (error) return 'does not see the error';
+  if (!complete) return 'treats a truncated response as complete';
+  // Half a character that stayed alone is none to us.
+  if (heard.text.toWellFormed() !== text) return heard.text.length < text.length ? 'loses text' : 'reads text that was not sent';
+  if (heard.calls.length !== calls.length) return heard.calls.length < calls.length ? 'loses a call' : 'reads an extra call';
+  const hasName = (name: string, at: number): boolean => heard.calls[at]?.name === name;
+  if (!calls.every(({ name }, at) => hasName(name, at))) return 'reads another tool name';
+  const isSame = calls.every(({ arguments: args }, at) => isDeepStrictEqual(heard.calls[at]?.input, parsed(args)));
+  return isSame ? undefined : 'reads other arguments';
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json || '{}');
+  } catch {
+    return json;
+  }
+}

@@ -1,0 +1,104 @@
+/** What a framework makes of departing streams, without the repair and with it: the tables of docs/adapters.md. */
+import { readFileSync } from 'node:fs';
+import type { AccumulatedMessage, ProtocolId } from '@sluice/core';
+import type { Fetch, RepairFetchOptions } from '@sluice/core/fetch';
+import { type Departing, departingStreams, effectOf, words } from './doctor/departing-streams.ts';
+import type { Heard } from './doctor/sdk-readers.ts';
+
+/** What a user of a framework gets. */
+export interface HeardCalls extends Heard {
+  /** The ids of the calls. */
+  ids: readonly (string | undefined)[];
+}
+
+/** A framework with one of its providers. */
+export interface FrameworkReader {
+  client: string;
+  protocol: ProtocolId;
+  /** Reads the response that `fetch` gives. Rejects when the framework reports an error. */
+  read(fetch: Fetch, message: AccumulatedMessage): Promise<HeardCalls>;
+  /** The `fetch` of its adapter. */
+  repaired(options: RepairFetchOptions): Fetch;
+}
+
+/** What one departure does to one client. */
+export interface Row {
+  rule: string;
+  client: string;
+  before: string;
+  /** Undefined when the repair helps. */
+  after: string | undefined;
+}
+
+/** A stream of these values. */
+export function streamOf<T>(values: Iterable<T>): ReadableStream<T> {
+  return new ReadableStream<T>({
+    start(controller) {
+      for (const value of values) controller.enqueue(value);
+      controller.close();
+    },
+  });
+}
+
+/** A `fetch` that always responds with this stream. */
+export function serve(chunks: readonly Uint8Array[]): Fetch {
+  return async () => new Response(streamOf(chunks), { headers: { 'content-type': 'text/event-stream' } });
+}
+
+/** Throwing at an error, or at a response that was cut, is right. */
+async function findEffect(reader: FrameworkReader, fetch: Fetch, { message }: Departing): Promise<string | undefined> {
+  try {
+    const heard = await reader.read(fetch, message);
+    return effectOf(heard, message) ?? (hasOwnIds(heard) ? undefined : 'reads calls without ids of their own');
+  } catch (error) {
+    return message.error || !message.complete ? undefined : `throws: ${words(error)}`;
+  }
+}
+
+const hasOwnIds = ({ ids }: HeardCalls): boolean => ids.every(Boolean) && new Set(ids).size === ids.length;
+
+/** Every pair of departure and client where one of the two reads is wrong, sorted. */
+export async function measureFramework(readers: readonly FrameworkReader[]): Promise<Row[]> {
+  const rows = new Map<string, Row>();
+  for (const departing of departingStreams()) {
+    for (const reader of readers.filter(({ protocol }) => protocol === departing.protocol)) {
+      const fetch = serve(departing.chunks);
+      const before = await findEffect(reader, fetch, departing);
+      const after = await findEffect(reader, reader.repaired({ fetch }), departing);
+      if (before === undefined && after === undefined) continue;
+      const { client } = reader;
+      const key = `${departing.rule} ${client}`;
+      const row = rows.get(key);
+      rows.set(key, {
+        rule: departing.rule,
+        client,
+        before: row && row.before !== FINE ? row.before : (before ?? FINE),
+        after: row?.after ?? after,
+      });
+    }
+  }
+  return [...rows.values()].toSorted((a, b) => (`${a.rule} ${a.client}` < `${b.rule} ${b.client}` ? -1 : 1));
+}
+
+const FINE = 'reads it correctly';
+
+/** The page with a table in the place of that name. */
+export function renderPage(page: URL, name: string, rows: readonly Row[]): string {
+  const table = [
+    '| departure | provider | without the repair | with it |',
+    '|---|---|---|---|',
+    ...rows.map(
+      ({ rule, client, before, after = 'correct' }) =>
+        `| [${rule}](rules/${rule.replace('/', '-')}.md) | ${client} | ${escapeCell(before)} | ${escapeCell(after)} |`,
+    ),
+  ];
+  const healed = rows.filter(({ after }) => after === undefined).length;
+  const text = `${rows.length} pairs of departure and provider break without the repair; ${healed} of them are correct with it.`;
+  const section = new RegExp(`(<!-- ${name}:start -->\\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
+  return readFileSync(page, 'utf8').replace(section, (_, start: string, end: string) =>
+    [`${start}${text}`, '', ...table, end].join('\n'),
+  );
+}
+
+const escapeCell = (text: string): string =>
+  text.replaceAll('|', '\\|').replaceAll(/[<>]/g, (sign) => (sign === '<' ? '&lt;' : '&gt;'));

@@ -1,0 +1,291 @@
+/** `createRepairFetch` as SDKs use it: what it leaves alone, what it repairs, and what it keeps of a response. */
+import Anthropic from '@anthropic-ai/sdk';
+import { createRepairFetch, createRepairFetchFor, type Fetch, type RepairFinding } from '@sluice/core/fetch';
+import OpenAI from 'openai';
+import { describe, expect, test } from 'vitest';
+import { openaiChatCodec } from '../packages/core/src/protocols/openai-chat/codec.ts';
+
+const URL_CHAT = 'http://llm.example/api/v1/chat/completions';
+const SSE = { 'content-type': 'text/event-stream' };
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  })}\n\n`;
+
+const DONE = 'data: [DONE]\n\n';
+
+const GOOD = chunk({ role: 'assistant', content: '' }) + chunk({ content: 'Hi' }) + chunk({}, 'stop') + DONE;
+
+const call = (fields: object): object => ({ tool_calls: [fields] });
+
+/** Every parallel call has index 0, and the ids are blank. */
+const BROKEN =
+  chunk({ role: 'assistant', content: null }) +
+  chunk(call({ index: 0, id: '', type: 'function', function: { name: 'add', arguments: '{"a":1}' } })) +
+  chunk(call({ index: 0, id: '', type: 'function', function: { name: 'sub', arguments: '{"b":2}' } })) +
+  chunk({}, 'tool_calls') +
+  DONE;
+
+const WHOLE = {
+  id: 'c1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
+interface Reply {
+  body: string | ReadableStream<Uint8Array>;
+  status?: number;
+  headers?: Record<string, string>;
+}
+
+/** A server that always sends this, and the requests that it got. */
+function serve({ body, status = 200, headers = SSE }: Reply): {
+  fetch: Fetch;
+  sent: (RequestInit | undefined)[];
+  last: () => Response;
+} {
+  const sent: (RequestInit | undefined)[] = [];
+  let last: Response | undefined;
+  const fetch: Fetch = async (_input, init) => {
+    sent.push(init);
+    last = new Response(body, { status, headers });
+    return last;
+  };
+  return { fetch, sent, last: () => last as Response };
+}
+
+const ask = (isStream: boolean): RequestInit => ({
+  method: 'POST',
+  body: JSON.stringify({ model: 'm', stream: isStream, messages: [{ role: 'user', content: 'Hi' }] }),
+});
+
+describe('left alone', () => {
+  test.each([
+    ['the official host', 'https://api.openai.com/v1/chat/completions', { body: BROKEN }],
+    ['another endpoint', 'http://llm.example/v1/models', { body: '{"data":[]}', headers: JSON_TYPE }],
+    ['a page', 'http://llm.example/', { body: '<html>', headers: { 'content-type': 'text/html' } }],
+    ['an error', URL_CHAT, { body: '{"error":{"message":"no"}}', status: 400, headers: JSON_TYPE }],
+    ['a page in place of a stream', URL_CHAT, { body: '<html>', headers: { 'content-type': 'text/html' } }],
+  ] satisfies [string, string, Reply][])('%s', async (_, url, reply) => {
+    const { fetch, last } = serve(reply);
+    const response = await createRepairFetch({ fetch })(url, ask(true));
+    expect(response).toBe(last());
+  });
+
+  test.each([
+    ['a stream that conforms', true, GOOD, SSE, []],
+    ['a whole response that conforms', false, JSON.stringify(WHOLE, null, 2), JSON_TYPE, []],
+    ['JSON that is no response', false, '{"hello":"world"}', JSON_TYPE, ['chat/choices-missing']],
+    ['what is not JSON', false, '{"hello":', JSON_TYPE, []],
+  ])('%s: the same bytes', async (_, isStream, body, headers, rules) => {
+    const findings: RepairFinding[] = [];
+    const { fetch } = serve({ body, headers });
+    const response = await createRepairFetch({ fetch, onFinding: (finding) => findings.push(finding) })(URL_CHAT, ask(isStream));
+    expect(await response.text()).toBe(body);
+    expect(findings.map(({ rule }) => rule)).toEqual(rules);
+  });
+});
+
+describe('repaired', () => {
+  test('a stream, for the SDK', async () => {
+    const findings: string[] = [];
+    const { fetch } = serve({ body: BROKEN });
+    const client = new OpenAI({
+      apiKey: 'k',
+      baseURL: 'http://llm.example/v1',
+      fetch: createRepairFetch({ fetch, onFinding: ({ rule }) => findings.push(rule) }),
+    });
+    const completion = await client.chat.completions
+      .stream({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] })
+      .finalChatCompletion();
+    const calls = completion.choices[0]?.message.tool_calls ?? [];
+    expect(calls.map((one) => (one.type === 'function' ? [one.function.name, one.function.arguments] : []))).toEqual([
+      ['add', '{"a":1}'],
+      ['sub', '{"b":2}'],
+    ]);
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
+    expect(findings).toContain('chat/tool-id-empty');
+  });
+
+  test('a whole response: arguments as an object, no id', async () => {
+    const message = { role: 'assistant', content: null, tool_calls: [{ function: { name: 'f', arguments: { a: 1 } } }] };
+    const { fetch } = serve({
+      body: JSON.stringify({ ...WHOLE, choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }),
+      headers: JSON_TYPE,
+    });
+    const response = await createRepairFetch({ fetch })(URL_CHAT, ask(false));
+    const body = (await response.json()) as { choices: { message: { tool_calls: object[] } }[] };
+    expect(body.choices[0]?.message.tool_calls[0]).toMatchObject({
+      id: expect.stringMatching(/./),
+      type: 'function',
+      function: { name: 'f', arguments: '{"a":1}' },
+    });
+  });
+
+  test.each([true, false])('an error in a successful response becomes one (stream: %s)', async (isStream) => {
+    const { fetch } = serve({ body: '{"error":{"message":"out of memory","code":500}}', headers: JSON_TYPE });
+    const client = new OpenAI({
+      apiKey: 'k',
+      baseURL: 'http://llm.example/v1',
+      maxRetries: 0,
+      fetch: createRepairFetch({ fetch }),
+    });
+    const request = client.chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'Hi' }], stream: isStream });
+    await expect(request).rejects.toThrow('out of memory');
+  });
+
+  test('a whole response in place of a stream becomes a stream', async () => {
+    const { fetch } = serve({ body: JSON.stringify(WHOLE), headers: JSON_TYPE });
+    const client = new OpenAI({ apiKey: 'k', baseURL: 'http://llm.example/v1', fetch: createRepairFetch({ fetch }) });
+    const stream = client.chat.completions.stream({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] });
+    expect((await stream.finalChatCompletion()).choices[0]?.message.content).toBe('Hi');
+  });
+
+  test('a stream in place of a whole response becomes a whole response', async () => {
+    const { fetch } = serve({ body: GOOD });
+    const response = await createRepairFetch({ fetch })(URL_CHAT, ask(false));
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(await response.json()).toMatchObject({ choices: [{ message: { content: 'Hi' } }] });
+  });
+
+  test('the official host with officialHosts', async () => {
+    const { fetch } = serve({ body: BROKEN });
+    const repair = createRepairFetch({ fetch, officialHosts: true });
+    expect(await (await repair('https://api.openai.com/v1/chat/completions', ask(true))).text()).toContain('"index":1');
+  });
+
+  test('only protocols that were named', async () => {
+    const { fetch, last } = serve({ body: 'data: {}\n\n' });
+    const repair = createRepairFetchFor([openaiChatCodec], { fetch });
+    expect(await repair('http://llm.example/v1/messages', ask(true))).toBe(last());
+    expect(await repair(URL_CHAT, ask(true))).not.toBe(last());
+  });
+});
+
+describe('kept of a response', () => {
+  test('url, status, headers and clone', async () => {
+    const original = new Response(GOOD, { status: 200, headers: { ...SSE, 'x-request-id': 'r1', 'content-length': '9' } });
+    Object.defineProperty(original, 'url', { value: `${URL_CHAT}?v=1` });
+    const response = await createRepairFetch({ fetch: async () => original })(URL_CHAT, ask(true));
+    const copy = response.clone();
+    for (const one of [response, copy]) {
+      expect([one.url, one.status, one.headers.get('x-request-id'), one.headers.get('content-length')]).toEqual([
+        `${URL_CHAT}?v=1`,
+        200,
+        'r1',
+        null,
+      ]);
+      expect(await one.text()).toBe(GOOD);
+    }
+  });
+
+  test('frames come as they arrive, and cancelling reaches the server', async () => {
+    let reason: unknown;
+    let isPulled = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: (controller) => {
+          isPulled++;
+          controller.enqueue(
+            new TextEncoder().encode(isPulled === 1 ? chunk({ role: 'assistant', content: '' }) : chunk({ content: 'x' })),
+          );
+        },
+        cancel: (given) => {
+          reason = given;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const response = await createRepairFetch({ fetch: serve({ body }).fetch })(URL_CHAT, ask(true));
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    await reader.read();
+    expect(isPulled).toBe(2);
+    await reader.cancel('enough');
+    expect(reason).toBe('enough');
+  });
+
+  test('the error of a connection that breaks', async () => {
+    const broken = new Error('socket hang up');
+    let isFirst = true;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        if (isFirst) controller.enqueue(new TextEncoder().encode(chunk({ role: 'assistant', content: 'H' })));
+        else controller.error(broken);
+        isFirst = false;
+      },
+    });
+    const response = await createRepairFetch({ fetch: serve({ body }).fetch })(URL_CHAT, ask(true));
+    await expect(response.text()).rejects.toBe(broken);
+  });
+
+  test('the signal of the request', async () => {
+    const { fetch, sent } = serve({ body: GOOD });
+    const { signal } = new AbortController();
+    await createRepairFetch({ fetch })(URL_CHAT, { ...ask(true), signal });
+    expect(sent[0]?.signal).toBe(signal);
+  });
+
+  test('a body that is longer than the limit', async () => {
+    const long = JSON.stringify({ ...WHOLE, padding: 'x'.repeat(5000) });
+    const { fetch } = serve({ body: long, headers: JSON_TYPE });
+    expect(await (await createRepairFetch({ fetch, maxBytes: 1000 })(URL_CHAT, ask(false))).text()).toBe(long);
+  });
+});
+
+describe('requests', () => {
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'tool', tool_call_id: 'lost', content: 'no call has this id' },
+  ];
+
+  test.each([
+    [true, 1],
+    [false, 0],
+  ])('are prepared only with the option (%s)', async (requests, changes) => {
+    const { fetch, sent } = serve({ body: GOOD });
+    const notes: string[] = [];
+    const body = JSON.stringify({ model: 'm', stream: true, messages });
+    await createRepairFetch({ fetch, requests, onNote: ({ code }) => notes.push(code) })(URL_CHAT, { method: 'POST', body });
+    expect(sent[0]?.body !== body).toBe(requests);
+    expect(notes.length >= changes).toBe(true);
+  });
+
+  test('that need nothing are sent as they are', async () => {
+    const { fetch, sent } = serve({ body: GOOD });
+    const body = '{ "model": "m", "stream": true, "messages": [ { "role": "user", "content": "Hi" } ] }';
+    await createRepairFetch({ fetch, requests: true })(URL_CHAT, { method: 'POST', body });
+    expect(sent[0]?.body).toBe(body);
+  });
+});
+
+describe('convert', () => {
+  test('an Anthropic SDK talks to a Chat server', async () => {
+    const asked: string[] = [];
+    const fetch: Fetch = async (input, init) => {
+      asked.push(`${String(input)} ${String(init?.body)}`);
+      return new Response(GOOD, { headers: SSE });
+    };
+    const client = new Anthropic({
+      apiKey: 'k',
+      fetch: createRepairFetch({
+        fetch,
+        convert: { to: 'openai-chat', baseUrl: 'http://llm.example/v1', apiKey: 's', model: 'small' },
+      }),
+    });
+    const message = await client.messages
+      .stream({ model: 'any', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] })
+      .finalMessage();
+    expect(message.content).toMatchObject([{ type: 'text', text: 'Hi' }]);
+    expect(asked[0]).toMatch(/^http:\/\/llm\.example\/v1\/chat\/completions .*"model":"small"/);
+  });
+});

@@ -1,0 +1,39 @@
+/** What official SDKs do with departing streams, without the repair and with it. */
+import { expect, test } from 'vitest';
+import { CODECS } from '../packages/core/src/engine/index.ts';
+import { RepairStream } from '../packages/core/src/repair/stream.ts';
+import { type Departing, departingStreams, effectOf, words } from './doctor/departing-streams.ts';
+import { SDK_READERS, type SdkReader } from './doctor/sdk-readers.ts';
+
+const decode = (chunk: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(chunk);
+
+function repair({ protocol, chunks }: Departing): Uint8Array[] {
+  const stage = new RepairStream({ codec: CODECS[protocol], model: 'm-1' });
+  return [...chunks.flatMap((chunk) => [...stage.push(chunk)]), ...stage.end()];
+}
+
+/** What is wrong with what an SDK reads. Throwing at an error, or at a response that was cut, is right. */
+const findEffect = ({ read }: SdkReader, chunks: readonly Uint8Array[], { message }: Departing): Promise<string | undefined> =>
+  read(chunks.map(decode)).then(
+    (heard) => effectOf(heard, message),
+    (error) => (message.error || !message.complete ? undefined : `throws: ${words(error)}`),
+  );
+
+/** A call that has no name, or that changes after it was complete, cannot be repaired in a stream. */
+const LEFT: ReadonlySet<string> = new Set(['anthropic/tool-name-missing', 'anthropic/input-after-stop', 'gemini/nameless-call']);
+
+test('every departure that breaks an official SDK is repaired', { timeout: 120_000 }, async () => {
+  const broken = new Set<string>();
+  const left: string[] = [];
+  for (const departing of departingStreams()) {
+    const { rule, protocol, chunks } = departing;
+    for (const reader of SDK_READERS[protocol]) {
+      if ((await findEffect(reader, chunks, departing)) !== undefined) broken.add(`${reader.client} ${rule}`);
+      const effect = await findEffect(reader, repair(departing), departing);
+      if (effect !== undefined && !LEFT.has(rule)) left.push(`${reader.client} ${rule}: ${effect}`);
+    }
+  }
+  console.log(`${broken.size} pairs of SDK and departure break without the repair, ${left.length} with it`);
+  expect(broken.size).toBeGreaterThan(50);
+  expect([...new Set(left)]).toEqual([]);
+});

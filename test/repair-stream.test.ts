@@ -1,0 +1,154 @@
+/** The streaming repair over all cases, recordings and dialects: conforming streams byte for byte, all others conform afterwards. */
+import { type AccumulatedMessage, Examiner } from '@sluice/core';
+import { describe, expect, test } from 'vitest';
+import { SDK_BREAKAGE } from '../packages/core/src/doctor/sdk-breakage.ts';
+import { CODECS } from '../packages/core/src/engine/index.ts';
+import { HARMLESS, isHarmful, RepairStream } from '../packages/core/src/repair/stream.ts';
+import { RULES, type RuleId } from '../packages/core/src/rules/index.ts';
+import { listMutations, seededRandom, writeStream } from '../packages/lab/src/mutate/index.ts';
+import { cleanStreams, PROTOCOL_IDS } from './doctor/clean-streams.ts';
+import { examine } from './doctor/examine.ts';
+import { bytesOf, protocolOf } from './run.ts';
+import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
+
+interface Row {
+  name: string;
+  protocol: keyof typeof CODECS;
+  chunks: () => Uint8Array[];
+}
+
+const cases: Row[] = readCases().map(({ id, protocol, raw }) => ({
+  name: id,
+  protocol: protocolOf(protocol).id,
+  chunks: () => [bytesOf(raw)],
+}));
+
+const recordings: Row[] = readManifest()
+  .filter(({ stream }) => stream)
+  .map(({ file, protocol }) => ({
+    name: file,
+    protocol: protocolOf(protocol).id,
+    chunks: () => [new Uint8Array(readRecording(file))],
+  }));
+
+const dialects: Row[] = PROTOCOL_IDS.flatMap((protocol) =>
+  cleanStreams(protocol).flatMap((clean, at) =>
+    listMutations(protocol).flatMap((mutation) => {
+      const random = seededRandom(11);
+      const mutated = mutation.apply(clean, random);
+      if (mutated === clean) return [];
+      const chunks = writeStream(mutated, random);
+      return [{ name: `${mutation.id} of ${protocol} ${at}`, protocol, chunks: () => chunks }];
+    }),
+  ),
+);
+
+/** Dialects depart by construction, also those that have no rule. */
+const isDialect = (name: string): boolean => name.includes(' of ');
+
+function repair(chunks: readonly Uint8Array[], protocol: Row['protocol']): { bytes: Buffer; stage: RepairStream } {
+  const stage = new RepairStream({ codec: CODECS[protocol], model: 'm-1' });
+  const out: Uint8Array[] = [];
+  for (const chunk of chunks) for (const piece of stage.push(chunk)) out.push(piece.slice());
+  out.push(...stage.end());
+  return { bytes: Buffer.concat(out), stage };
+}
+
+const split = (bytes: Uint8Array, size: number): Uint8Array[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+
+/** Calls go out in the order in which they were whole. */
+const callsOf = ({ tool_calls: calls }: AccumulatedMessage): string[] =>
+  calls.map(({ name, arguments: args }) => `${name} ${args}`).toSorted();
+
+/** A call that changes after it was complete needs the whole message: `sluice repair` has it, a stream has not. */
+const NEEDS_THE_WHOLE: ReadonlySet<string> = new Set([
+  'own-name-grows-after-arguments',
+  'own-second-document-after-another-call',
+  'own-input-after-stop',
+  'own-growing-name-repeated-object',
+  'chat/names-split-by-arguments',
+  // A call without a name cannot be run.
+  'anthropic/names-missing',
+  'anthropic/call-starts-missing',
+]);
+
+function check({ name, protocol, chunks }: Row): 'same' | 'repaired' | 'skipped' {
+  if (NEEDS_THE_WHOLE.has(name.split(' of ', 1).join())) return 'skipped';
+  const body = Buffer.concat(chunks());
+  const codec = CODECS[protocol];
+  const before = examine([body], { protocol: codec });
+  const { bytes } = repair(chunks(), protocol);
+  const isSound = before.message.complete && before.message.error === null;
+  if (isSound && before.findings.every(({ rule }) => !isHarmful(rule)) && !isDialect(name)) {
+    expect(bytes.equals(body), 'a conforming stream changed').toBe(true);
+    return 'same';
+  }
+  const after = examine([bytes], { protocol: codec });
+  if (isSound) expect(Examiner.findRepairs(after, false).flatMap(({ rule }) => (isHarmful(rule) ? [rule] : []))).toEqual([]);
+  else expect(after.message.error !== null || !after.message.complete).toBe(true);
+  expect(after.message.text).toBe(before.message.text);
+  expect(after.message.reasoning).toBe(before.message.reasoning);
+  expect(callsOf(after.message)).toEqual(callsOf(before.message));
+  return bytes.equals(body) ? 'same' : 'repaired';
+}
+
+describe('the streaming repair', () => {
+  test.each([
+    ['cases', cases],
+    ['dialects', dialects],
+  ])('%s', (_, rows) => {
+    const failures: string[] = [];
+    const counts = { same: 0, repaired: 0, skipped: 0 };
+    for (const row of rows) {
+      try {
+        counts[check(row)]++;
+      } catch (error) {
+        failures.push(`${row.name}: ${error instanceof Error ? error.message.split('\n', 8).join(' ') : error}`);
+      }
+    }
+    console.log(`${rows.length} rows: ${counts.same} unchanged, ${counts.repaired} repaired`);
+    expect(failures).toEqual([]);
+  });
+
+  test.runIf(SHARED)('recordings', () => {
+    const failures: string[] = [];
+    const counts = { same: 0, repaired: 0, skipped: 0 };
+    for (const row of recordings) {
+      try {
+        counts[check(row)]++;
+      } catch (error) {
+        failures.push(`${row.name}: ${error instanceof Error ? error.message.split('\n', 8).join(' ') : error}`);
+      }
+    }
+    console.log(`recordings: ${counts.same} unchanged, ${counts.repaired} repaired`);
+    expect(failures).toEqual([]);
+  });
+
+  test('the result does not depend on how the bytes are split', () => {
+    for (const { name, protocol, chunks } of [...cases, ...dialects.filter((_, at) => at % 7 === 0)]) {
+      const body = Buffer.concat(chunks());
+      const whole = repair([body], protocol).bytes.toString();
+      for (const size of [1, 3, 17])
+        expect(repair(split(body, size), protocol).bytes.toString(), `${name} by ${size}`).toBe(whole);
+    }
+  });
+});
+
+test('no harmless rule breaks an official SDK or is more than an info', () => {
+  const wrong = [...HARMLESS].filter((rule) => RULES[rule].severity !== 'info' || SDK_BREAKAGE[rule]);
+  expect(wrong).toEqual([]);
+  const repairedInfos = (Object.keys(RULES) as RuleId[]).filter((rule) => RULES[rule].severity === 'info' && isHarmful(rule));
+  expect(repairedInfos).toMatchInlineSnapshot(`
+    [
+      "sse/missing-done",
+      "chat/legacy-function-call",
+      "chat/finish-repeated",
+      "chat/role-blank",
+      "responses/event-line-missing",
+      "responses/items-overlap",
+      "gemini/parts-after-finish",
+      "gemini/finish-reason-number",
+    ]
+  `);
+});
