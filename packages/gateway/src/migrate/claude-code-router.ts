@@ -3,7 +3,7 @@
 import type { ProtocolId } from '@sluice/core';
 import { findProxyFault } from '../config/network.ts';
 import { isLoopback } from '../providers/base-url.ts';
-import type { Draft, DraftProvider } from './draft.ts';
+import type { Draft, DraftProvider, DraftTarget } from './draft.ts';
 import { ImportError, type Reasons, type Section } from './section.ts';
 import { findByAddress, findKeyVariable, splitEndpoint } from './vendors.ts';
 
@@ -16,8 +16,9 @@ export function importClaudeCodeRouter(root: Section, draft: Draft): void {
   const ids = new Map<string, string>();
   for (const entry of root.sections(key)) readProvider(entry, { draft, proxy, ids });
   const router = root.section('Router');
-  if (router) readRouter(router, ids, draft);
-  readFallbacks(root.section('fallback'), ids, draft);
+  const fallback = root.section('fallback');
+  if (router) new RouteReader(ids, draft, fallback).read(router);
+  fallback?.finish({}, 'is not a route that was carried over');
   readAccess(root, draft);
   root.finish(ROOT_REASONS);
 }
@@ -30,7 +31,19 @@ const ROOT_REASONS: Reasons = {
   StatusLine: 'Sluice has no status line',
   transformers: 'code for transformers is not supported; requests are converted by protocol and profile',
   Profiles: 'use "sluice run" and "sluice env" for clients',
+  CLAUDE_PATH: 'use "sluice run" and "sluice env" for clients',
+  REWRITE_SYSTEM_PROMPT: 'system prompts are passed on as they are',
+  LOG_FILE: 'logs go to standard output; log.level sets how much',
+  forceUseImageAgent: 'images are sent to the model of the route; no tool describes them',
 };
+
+/** Names that the program reads, then those of its documentation. */
+const NAMES = {
+  name: ['name', 'NAME'],
+  address: ['api_base_url', 'baseurl', 'baseUrl', 'HOST'],
+  key: ['api_key', 'apikey', 'apiKey', 'APIKEY'],
+  proxy: ['HTTPS_PROXY', 'https_proxy', 'httpsProxy', 'PROXY_URL'],
+} as const satisfies Record<string, readonly string[]>;
 
 interface Context {
   draft: Draft;
@@ -44,76 +57,134 @@ const readVariable = (text: string): string | undefined =>
   /^\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))$/.exec(text)?.slice(1).find(Boolean);
 
 function readProxy(root: Section, draft: Draft): string | undefined {
-  const text = root.text('PROXY_URL');
-  if (text === undefined) return undefined;
+  const found = root.firstText(NAMES.proxy);
+  if (!found) return undefined;
+  const { key, text } = found;
   const variable = readVariable(text);
   if (variable !== undefined) return draft.reference(variable);
   if (findProxyFault(text) !== undefined) {
-    root.note('PROXY_URL', 'dropped', 'must be the http:// or https:// URL of a proxy');
+    root.note(key, 'dropped', 'must be the http:// or https:// URL of a proxy');
     return undefined;
   }
-  return text.includes('@') ? draft.secret(text, 'SLUICE_PROXY', root.at('PROXY_URL')) : draft.plain(text, root.at('PROXY_URL'));
+  return text.includes('@') ? draft.secret(text, 'SLUICE_PROXY', root.at(key)) : draft.plain(text, root.at(key));
 }
 
 function readProvider(entry: Section, { draft, proxy, ids }: Context): void {
-  const name = entry.text('name');
-  const address = entry.text('api_base_url') ?? entry.text('baseurl');
+  const name = entry.firstText(NAMES.name)?.text;
+  const address = entry.firstText(NAMES.address);
   if (name === undefined || address === undefined) {
     entry.note('', 'dropped', 'a provider needs name and api_base_url');
     return;
   }
-  const place = readAddress(address, entry, draft);
+  const transformers = listTransformers(entry);
+  const login = transformers.find(({ name: one }) => LOGINS.has(one));
+  if (login) {
+    entry.note('', 'dropped', `the login of transformer "${login.name}" is not supported`);
+    return;
+  }
+  const place = readAddress(address, entry, draft, transformers);
   if (!place) return;
   const { base, protocol } = place;
   const row = findByAddress(base, protocol);
-  const literal = entry.text('api_key') ?? entry.text('apikey');
-  const variable = literal === undefined ? undefined : readVariable(literal);
-  const key =
-    literal === undefined
-      ? undefined
-      : variable === undefined
-        ? draft.secret(literal, row === undefined ? `${name}_API_KEY` : findKeyVariable(row), entry.at('api_key'))
-        : draft.reference(variable);
   const settings: DraftProvider = {
     ...(row === undefined ? { protocol, base_url: base } : { extends: row }),
-    ...(key !== undefined && { api_key: key }),
+    ...readKey(entry, row === undefined ? `${name}_API_KEY` : findKeyVariable(row), draft),
     ...(proxy !== undefined && { proxy }),
   };
+  if (row === undefined && isBare(base))
+    entry.note(address.key, 'changed', 'has no path before the endpoint, where Sluice adds that of the protocol, such as /v1');
   ids.set(name, draft.provider(name, settings, entry.at('api_key')));
-  entry.list('models'); // any model of a provider can be requested
-  readTransformers(entry, draft);
+  for (const key of ['models', 'MODELS']) entry.list(key); // any model of a provider can be requested
+  for (const one of transformers) noteTransformer(one, draft);
   entry.finish();
 }
 
-function readAddress(address: string, entry: Section, draft: Draft): { base: string; protocol: ProtocolId } | undefined {
-  const variable = readVariable(address);
-  if (variable !== undefined) return { base: draft.reference(variable), protocol: 'openai-chat' };
-  const { base, protocol = 'openai-chat' } = splitEndpoint(address);
-  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol) || /[?#@]/.test(base)) {
-    entry.note('api_base_url', 'dropped', 'must be an http:// or https:// URL without user, query and fragment');
+const isBare = (base: string): boolean => URL.canParse(base) && new URL(base).pathname === '/';
+
+function readKey(entry: Section, suggestion: string, draft: Draft): { api_key?: string } {
+  const found = entry.firstText(NAMES.key);
+  if (!found) return {};
+  const variable = readVariable(found.text);
+  return {
+    api_key: variable === undefined ? draft.secret(found.text, suggestion, entry.at(found.key)) : draft.reference(variable),
+  };
+}
+
+interface Place {
+  base: string;
+  protocol: ProtocolId;
+}
+
+/** The source sends requests to the address itself; its end, or else a transformer, shows the protocol. */
+function readAddress(
+  { key, text }: { key: string; text: string },
+  entry: Section,
+  draft: Draft,
+  transformers: readonly Transformer[],
+): Place | undefined {
+  const implied = transformers.flatMap(({ name }) => (Object.hasOwn(PROTOCOLS, name) ? (PROTOCOLS[name] ?? []) : []))[0];
+  const variable = readVariable(text);
+  if (variable !== undefined) {
+    entry.note(key, 'changed', `must be a base URL here, without the endpoint: set ${variable} to such a one`);
+    return { base: draft.reference(variable), protocol: implied ?? 'openai-chat' };
+  }
+  const { base, protocol } = splitEndpoint(text);
+  if (text.includes('$')) {
+    entry.note(key, 'dropped', 'has a reference to a variable inside; write the address in full');
     return undefined;
   }
-  const plain = draft.plain(base, entry.at('api_base_url'));
-  return plain === undefined ? undefined : { base: plain, protocol };
+  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol) || /[?#@]/.test(base)) {
+    entry.note(key, 'dropped', 'must be an http:// or https:// URL without user, query and fragment');
+    return undefined;
+  }
+  if (protocol === undefined && key === 'api_base_url')
+    entry.note(key, 'changed', 'does not end with a known endpoint; it is the base URL here, and the endpoint is added');
+  return { base, protocol: protocol ?? implied ?? 'openai-chat' };
+}
+
+/** A transformer of a provider, or of one of its models. */
+interface Transformer {
+  readonly path: string;
+  readonly name: string;
+  readonly hasOptions: boolean;
 }
 
 /** Transformers adapt requests to providers, which codecs and profiles do here. */
-function readTransformers(entry: Section, draft: Draft): void {
+function listTransformers(entry: Section): Transformer[] {
+  const describe = (path: string, used: readonly unknown[]): Transformer[] =>
+    used.map((one) => ({
+      path,
+      name: String(Array.isArray(one) ? one[0] : one),
+      hasOptions: Array.isArray(one) && one.length > 1,
+    }));
   const transformer = entry.section('transformer');
-  for (const scope of transformer?.keys ?? []) {
+  const scoped = (transformer?.keys ?? []).flatMap((scope) => {
     const path = transformer?.at(scope) ?? '';
-    const used = scope === 'use' ? transformer?.list('use') : transformer?.section(scope)?.list('use');
-    for (const one of used ?? []) {
-      const name = Array.isArray(one) ? String(one[0]) : String(one);
-      if (ADAPTED.has(name) && !Array.isArray(one)) continue;
-      draft.note(
-        path,
-        'dropped',
-        `transformer "${name}": ${TRANSFORMER_REASONS[name] ?? 'requests are converted by protocol and profile'}`,
-      );
-    }
-  }
+    if (scope === 'use') return describe(path, transformer?.list('use') ?? []);
+    const section = transformer?.section(scope);
+    const used = describe(path, section?.list('use') ?? []);
+    section?.finish();
+    return used;
+  });
+  return [...scoped, ...describe(entry.at('transformers'), entry.list('transformers'))];
 }
+
+function noteTransformer({ path, name, hasOptions }: Transformer, draft: Draft): void {
+  if (ADAPTED.has(name) && !hasOptions) return;
+  const reason =
+    TRANSFORMER_REASONS[name] ?? (ADAPTED.has(name) ? 'its options are not supported' : 'code for transformers is not supported');
+  draft.note(path, 'dropped', `transformer "${name}": ${reason}`);
+}
+
+/** Protocols by the transformers that speak them. */
+const PROTOCOLS: Readonly<Record<string, ProtocolId>> = {
+  Anthropic: 'anthropic-messages',
+  gemini: 'gemini',
+  'openai-responses': 'openai-responses',
+};
+
+/** Transformers that log in at a cloud, or with the account of another program. */
+const LOGINS: ReadonlySet<string> = new Set(['vertex-gemini', 'vertex-claude', 'gemini-cli', 'qwen-cli', 'rovo-cli']);
 
 /** Transformers whose work the codecs and profiles do. */
 const ADAPTED: ReadonlySet<string> = new Set([
@@ -123,7 +194,11 @@ const ADAPTED: ReadonlySet<string> = new Set([
   'gemini',
   'groq',
   'openai',
+  'openai-responses',
   'openrouter',
+  'vercel',
+  'cerebras',
+  'maxcompletiontokens',
   'reasoning',
   'cleancache',
   'enhancetool',
@@ -134,6 +209,10 @@ const TRANSFORMER_REASONS: Readonly<Record<string, string | undefined>> = {
   maxtoken: 'set max_output_tokens in the profile of the provider',
   tooluse: 'tools are passed on as they are',
   sampling: 'fields that a target does not support are dropped',
+  customparams: 'fields of requests cannot be added; let clients send them',
+  forcereasoning: 'let clients ask for thinking',
+  openrouter: 'the choice of upstreams is a field of requests; let clients send it',
+  reasoning: 'let clients choose whether to think',
 };
 
 /** The routes, in the order in which the source tries them. */
@@ -147,42 +226,50 @@ const ROUTES = [
 
 const DEFAULT_THRESHOLD = 60_000;
 
-function readRouter(router: Section, ids: ReadonlyMap<string, string>, draft: Draft): void {
-  const threshold = router.number('longContextThreshold') ?? DEFAULT_THRESHOLD;
-  const long = { input_tokens_above: Math.max(1, Math.trunc(threshold)) };
-  for (const [name, when = long] of ROUTES) {
-    const use = readRoute(router, name, ids, draft);
-    if (use !== undefined) draft.rules.push({ name, when, use });
+/** Reads routes: `provider,model` becomes `provider/model`, and the fallbacks of a route follow it. */
+class RouteReader {
+  readonly #ids: ReadonlyMap<string, string>;
+  readonly #draft: Draft;
+  readonly #fallback: Section | undefined;
+
+  constructor(ids: ReadonlyMap<string, string>, draft: Draft, fallback: Section | undefined) {
+    this.#ids = ids;
+    this.#draft = draft;
+    this.#fallback = fallback;
   }
-  const target = readRoute(router, 'default', ids, draft);
-  if (target !== undefined) draft.model('*', [{ target }]);
-  router.finish({}, 'is not a route that Sluice knows; use rules');
-}
 
-/** `provider,model` as `provider/model`. */
-function readRoute(router: Section, name: string, ids: ReadonlyMap<string, string>, draft: Draft): string | undefined {
-  const text = router.text(name);
-  return text === undefined ? undefined : readModel(text, router.at(name), ids, draft);
-}
-
-function readModel(text: string, path: string, ids: ReadonlyMap<string, string>, draft: Draft): string | undefined {
-  const comma = text.indexOf(',');
-  const provider = ids.get(text.slice(0, Math.max(0, comma)).trim());
-  const model = text.slice(comma + 1).trim();
-  if (provider === undefined || model === '' || model.includes('*')) {
-    draft.note(path, 'dropped', 'must be "provider,model" with a provider that was carried over');
-    return undefined;
+  read(router: Section): void {
+    const threshold = router.number('longContextThreshold') ?? DEFAULT_THRESHOLD;
+    const long = { input_tokens_above: Math.max(1, Math.trunc(threshold)) };
+    for (const [name, when = long] of ROUTES) {
+      const targets = this.#readTargets(router, name);
+      if (targets.length > 0) this.#draft.rules.push({ name, when, use: this.#draft.pool(targets, 'order').target });
+    }
+    const targets = this.#readTargets(router, 'default');
+    if (targets.length > 0) this.#draft.model('*', targets);
+    router.finish({}, 'is not a route that Sluice knows; use rules');
   }
-  const plain = draft.plain(model, path);
-  return plain === undefined ? undefined : `${provider}/${plain}`;
-}
 
-/** Fallbacks of the default route are tried after it; those of other routes have no place in rules. */
-function readFallbacks(fallback: Section | undefined, ids: ReadonlyMap<string, string>, draft: Draft): void {
-  if (!fallback) return;
-  const others = fallback.texts('default').flatMap((text) => readModel(text, fallback.at('default'), ids, draft) ?? []);
-  draft.appendTargets('*', others);
-  fallback.finish({}, 'a rule leads to one model name; add a name with several targets to models, and use it in the rule');
+  /** The model of a route and its fallbacks; none when the route has no model. */
+  #readTargets(router: Section, name: string): DraftTarget[] {
+    const text = router.text(name);
+    const first = text === undefined ? undefined : this.#readModel(text, router.at(name));
+    if (first === undefined) return [];
+    const others = this.#fallback?.texts(name).flatMap((one) => this.#readModel(one, this.#fallback?.at(name) ?? '') ?? []);
+    return [...new Set([first, ...(others ?? [])])].map((target) => ({ target }));
+  }
+
+  #readModel(text: string, path: string): string | undefined {
+    const comma = text.indexOf(',');
+    const provider = this.#ids.get(text.slice(0, Math.max(0, comma)).trim());
+    const model = text.slice(comma + 1).trim();
+    if (provider === undefined || model === '' || model.includes('*')) {
+      this.#draft.note(path, 'dropped', 'must be "provider,model" with a provider that was carried over');
+      return undefined;
+    }
+    const plain = this.#draft.plain(model, path);
+    return plain === undefined ? undefined : `${provider}/${plain}`;
+  }
 }
 
 function readAccess(root: Section, draft: Draft): void {

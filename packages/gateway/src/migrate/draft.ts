@@ -84,9 +84,12 @@ export class Draft {
     return undefined;
   }
 
-  /** Adds a provider, or finds the one with the same settings. Returns its id. `path` is where the source has its key. */
+  /**
+   * Adds a provider, or finds the one with the same settings. Returns its id. `path` is where the source has its key.
+   * An id of a known provider would bring the settings of that one, so a server that has such a name gets another id.
+   */
   provider(name: string, given: DraftProvider, path: string): string {
-    const wanted = toId(name);
+    const wanted = given.extends === undefined && findRow(toId(name)) ? `${toId(name)}-custom` : toId(name);
     const settings = this.#complete(given, path);
     for (const [id, known] of this.#providers) if (isSame(withRow(id, known), withRow(wanted, settings))) return id;
     const id = this.#chooseFree(wanted, this.#providers, '-');
@@ -127,12 +130,6 @@ export class Draft {
         targets.map(({ target }) => target),
       );
     else this.#models.set(name, { strategy, targets: targets.map((one) => (one.weight === undefined ? one.target : one)) });
-  }
-
-  /** Adds targets that are tried after those of a model with one target. */
-  appendTargets(name: string, targets: readonly string[]): void {
-    const known = this.#models.get(name);
-    if (typeof known === 'string' && targets.length > 0) this.#models.set(name, [...new Set([known, ...targets])]);
   }
 
   /** One target for several: a name of its own, with a `*` when the targets have one. */

@@ -53,6 +53,8 @@ function parseSource(text: string, title: string): unknown {
     prettyErrors: false,
     logLevel: 'silent',
     uniqueKeys: false,
+    // The merge key of YAML 1.1, which Python reads.
+    merge: true,
   });
   const [error] = document.errors;
   if (error) {

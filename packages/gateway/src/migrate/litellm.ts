@@ -3,7 +3,7 @@
 import { findFamily } from '../providers/families.ts';
 import { findRow } from '../providers/lookup.ts';
 import type { Draft, DraftProvider, DraftStrategy, DraftTarget } from './draft.ts';
-import { ImportError, type Reasons, type Section } from './section.ts';
+import { ImportError, type Reasons, Section } from './section.ts';
 import { findKeyVariable, findVendor, splitEndpoint } from './vendors.ts';
 
 /** Builds a configuration from a parsed config.yaml. */
@@ -11,16 +11,15 @@ export function importLitellm(root: Section, draft: Draft): void {
   if (!root.has('model_list') && !root.has('general_settings') && !root.has('litellm_settings') && !root.has('router_settings'))
     throw new ImportError('this is not a LiteLLM configuration: it has no "model_list"');
   const credentials = readCredentials(root);
-  const groups = new Map<string, DraftTarget[]>();
+  const groups = new Map<string, Deployment[]>();
   for (const entry of root.sections('model_list')) readDeployment(entry, { draft, credentials, groups });
   for (const values of credentials.values()) values.finish();
   const settings = root.section('litellm_settings');
   const router = root.section('router_settings');
   const strategy = readStrategy(router, groups);
-  writeModels(draft, groups, strategy, readFallbacks([settings, router], groups, draft));
+  writeModels(draft, groups, strategy, new FallbackReader(groups, draft).read([router, settings]));
   readAliases(router, groups, draft);
-  if (router) readLimits(router, draft, { timeout: 'timeout' });
-  if (settings) readLimits(settings, draft, { timeout: 'request_timeout' });
+  readLimits([router, settings], draft);
   if (settings) readSettings(settings, draft);
   router?.finish(ROUTER_REASONS);
   settings?.finish(SETTINGS_REASONS);
@@ -40,8 +39,13 @@ const ROOT_REASONS: Reasons = {
 interface Context {
   draft: Draft;
   credentials: ReadonlyMap<string, Section>;
-  /** Targets by model name. */
-  groups: Map<string, DraftTarget[]>;
+  /** Deployments by model name. */
+  groups: Map<string, Deployment[]>;
+}
+
+/** A target with its place in the order of the deployments of one name. */
+interface Deployment extends DraftTarget {
+  order: number;
 }
 
 /** The entries of `credential_list` by name. */
@@ -51,6 +55,8 @@ function readCredentials(root: Section): Map<string, Section> {
     const name = entry.text('credential_name');
     const values = entry.section('credential_values');
     if (name !== undefined && values) credentials.set(name, values);
+    else entry.note('', 'dropped', 'a credential needs credential_name and credential_values');
+    entry.finish({ credential_info: 'only describes the credential' });
   }
   return credentials;
 }
@@ -74,11 +80,27 @@ function readDeployment(entry: Section, context: Context): void {
   const info = entry.section('model_info');
   readPrices(target, [params, info], draft);
   const weight = readWeight(params, entry);
-  info?.finish({}, 'facts about models are known or not needed');
+  // LiteLLM uses deployments without an order only when none has one, or when all others are paused.
+  const order = params.number('order') ?? info?.number('order') ?? Number.POSITIVE_INFINITY;
+  info?.finish(INFO_REASONS, 'facts about models are known or not needed');
   params.finish(PARAM_REASONS, 'defaults for requests are not supported; let clients send them');
   entry.finish();
-  groups.set(name, [...(groups.get(name) ?? []), { target, ...(weight !== undefined && { weight }) }]);
+  groups.set(name, [...(groups.get(name) ?? []), { target, order, ...(weight !== undefined && { weight }) }]);
 }
+
+const OPEN_TO_ALL = 'the model is open to every client key; limit keys by models: "sluice keys create --models"';
+const KEY_LIMITS = 'limits belong to client keys: rpm, tpm and concurrency';
+const NO_CLOUD_LOGIN = 'only API keys are supported; set api_key of the provider';
+const OWN_ROUTER = 'Sluice does not choose models by their subject; use rules';
+
+const INFO_REASONS: Reasons = {
+  access_groups: OPEN_TO_ALL,
+  blocked: 'the model is not blocked here; remove it from models',
+  team_id: OPEN_TO_ALL,
+  team_public_model_name: OPEN_TO_ALL,
+  max_input_tokens: 'the context length of known models is known; set it in the profile of the provider',
+  max_output_tokens: 'set max_output_tokens in the profile of the provider',
+};
 
 const PARAM_REASONS: Reasons = {
   stream_timeout: 'set first_event_timeout or idle_timeout of the provider',
@@ -91,6 +113,26 @@ const PARAM_REASONS: Reasons = {
   mock_response: 'use the demo provider for tests',
   region_name: 'targets are not chosen by region',
   max_parallel_requests: 'concurrency is limited for client keys, not for providers',
+  tag_regex: 'targets are not chosen by tags; use rules with header',
+  itpm: KEY_LIMITS,
+  otpm: KEY_LIMITS,
+  default_api_key_rpm_limit: KEY_LIMITS,
+  default_api_key_tpm_limit: KEY_LIMITS,
+  azure_ad_token: NO_CLOUD_LOGIN,
+  tenant_id: NO_CLOUD_LOGIN,
+  client_id: NO_CLOUD_LOGIN,
+  client_secret: NO_CLOUD_LOGIN,
+  vertex_credentials: NO_CLOUD_LOGIN,
+  configurable_clientside_auth_params: 'clients cannot change the address or key of a provider',
+  use_in_pass_through: 'Sluice has no pass-through endpoints',
+  cooldown_time: 'a target that fails five times in a row is paused; limits.pause sets how long',
+  cache_control_injection_points: 'cache marks of clients are kept; none are added',
+  input_cost_per_second: 'prices are for tokens',
+  output_cost_per_second: 'prices are for tokens',
+  auto_router_config: OWN_ROUTER,
+  auto_router_config_path: OWN_ROUTER,
+  auto_router_default_model: OWN_ROUTER,
+  auto_router_embedding_model: OWN_ROUTER,
 };
 
 /** Where a deployment sends requests: a known provider or a server of its own, and the model there. */
@@ -98,7 +140,12 @@ interface Place {
   row: string | undefined;
   protocol: string;
   model: string;
+  /** The address that LiteLLM uses for this provider, where it is another one than that of Sluice. */
+  base?: string | undefined;
 }
+
+/** Keys of one region are not valid in the other. */
+const ADDRESSES: Readonly<Record<string, string>> = { dashscope: 'https://dashscope.aliyuncs.com/compatible-mode/v1' };
 
 /** The place, or why there is none. */
 function findPlace(model: string, params: Section): Place | string {
@@ -120,16 +167,17 @@ function findPlace(model: string, params: Section): Place | string {
   const isResponses = name.startsWith('responses/') && findRow(`${found.row}-responses`) !== undefined;
   return isResponses
     ? { row: `${found.row}-responses`, protocol: 'openai-responses', model: name.slice('responses/'.length) }
-    : { row: found.row, protocol: '', model: name };
+    : { row: found.row, protocol: '', model: name, base: Object.hasOwn(ADDRESSES, vendor) ? ADDRESSES[vendor] : undefined };
 }
 
-function readTarget(name: string, { row, protocol, model }: Place, params: Section, context: Context): string | undefined {
+function readTarget(name: string, place: Place, params: Section, context: Context): string | undefined {
+  const { row, protocol, model } = place;
   const { draft, credentials } = context;
   const credential = params.text('litellm_credential_name');
   const shared = credential === undefined ? undefined : credentials.get(credential);
   if (credential !== undefined && !shared)
     params.note('litellm_credential_name', 'dropped', 'is not in credential_list of this file; set api_key of the provider');
-  const base = readBase(params, draft) ?? (shared && readBase(shared, draft));
+  const base = readBase(params, draft) ?? (shared && readBase(shared, draft)) ?? place.base;
   if (row === undefined && base === undefined) {
     params.note('model', 'dropped', 'a server of this kind needs api_base');
     return undefined;
@@ -270,48 +318,98 @@ function readStrategy(router: Section | undefined, groups: ReadonlyMap<string, r
   return 'weighted';
 }
 
-/** Fallbacks by model name. */
-function readFallbacks(
-  sections: readonly (Section | undefined)[],
-  groups: ReadonlyMap<string, unknown>,
-  draft: Draft,
-): Map<string, string[]> {
-  const fallbacks = new Map<string, string[]>();
-  const add = (name: string, models: readonly string[], path: string): void => {
-    const known = models.filter((model) => groups.has(model) && model !== name);
-    const unknown = models.filter((model) => !groups.has(model));
-    if (!groups.has(name)) draft.note(path, 'dropped', `"${name}" is not a model that was carried over`);
-    else fallbacks.set(name, [...new Set([...(fallbacks.get(name) ?? []), ...known])]);
-    if (unknown.length > 0) draft.note(path, 'dropped', `${unknown.join(', ')}: not a model that was carried over`);
-  };
-  for (const section of sections) {
-    for (const entry of section?.sections('fallbacks') ?? [])
-      for (const name of entry.keys) add(name, entry.texts(name), entry.at(name));
-    const all = section?.texts('default_fallbacks') ?? [];
-    if (section && all.length > 0) for (const name of groups.keys()) add(name, all, section.at('default_fallbacks'));
+/** Reads fallbacks by model name. Those of the router win over those of the other settings, as in LiteLLM. */
+class FallbackReader {
+  readonly #groups: ReadonlyMap<string, unknown>;
+  readonly #draft: Draft;
+  readonly #fallbacks = new Map<string, string[]>();
+  /** Fallbacks of models without their own: the entry `*`, or `default_fallbacks`, which comes later and wins. */
+  #others: readonly string[] = [];
+
+  constructor(groups: ReadonlyMap<string, unknown>, draft: Draft) {
+    this.#groups = groups;
+    this.#draft = draft;
   }
-  return fallbacks;
+
+  read(sections: readonly (Section | undefined)[]): ReadonlyMap<string, readonly string[]> {
+    for (const entry of this.#choose(sections, 'fallbacks')?.sections('fallbacks') ?? [])
+      for (const name of entry.keys) this.#add(name, this.#readModels(entry, name), entry.at(name));
+    const others = this.#choose(sections, 'default_fallbacks');
+    if (others) this.#others = this.#filterKnown(this.#readModels(others, 'default_fallbacks'), others.at('default_fallbacks'));
+    for (const name of this.#groups.keys()) if (!this.#fallbacks.has(name)) this.#set(name, this.#others);
+    return this.#fallbacks;
+  }
+
+  /** The first section that has the setting; the others are reported. */
+  #choose(sections: readonly (Section | undefined)[], key: string): Section | undefined {
+    const [first, ...rest] = sections.flatMap((section) => (section && section.list(key).length > 0 ? section : []));
+    for (const section of rest) section.note(key, 'dropped', 'router_settings has this setting, too, and wins');
+    return first;
+  }
+
+  /** The names of a list. An entry may be a map with fields for the request, of which only the model is carried over. */
+  #readModels(section: Section, key: string): string[] {
+    if (section.isText(key)) return section.texts(key);
+    return section.list(key).flatMap((value, i) => {
+      if (typeof value === 'string') return value;
+      const path = `${section.at(key)}[${i}]`;
+      const entry = new Section(value, path, section.notes);
+      const model = entry.text('model');
+      if (model === undefined) this.#draft.note(path, 'dropped', 'must be a model name, or a map with model');
+      else entry.finish({}, 'fields of requests cannot be changed for a fallback');
+      return model ?? [];
+    });
+  }
+
+  #add(name: string, models: readonly string[], path: string): void {
+    const known = this.#filterKnown(models, path);
+    if (name === '*' && !this.#groups.has('*')) this.#others = known;
+    else if (this.#groups.has(name)) this.#set(name, known);
+    else this.#draft.note(path, 'dropped', `"${name}" is not a model that was carried over`);
+  }
+
+  #filterKnown(models: readonly string[], path: string): string[] {
+    const unknown = models.filter((model) => !this.#groups.has(model));
+    if (unknown.length > 0) this.#draft.note(path, 'dropped', `${unknown.join(', ')}: not a model that was carried over`);
+    return models.filter((model) => this.#groups.has(model));
+  }
+
+  #set(name: string, models: readonly string[]): void {
+    this.#fallbacks.set(
+      name,
+      [...new Set(models)].filter((model) => model !== name),
+    );
+  }
 }
 
 /** A fallback uses the deployments of a model, not its own fallbacks, so that no cycle arises. */
 function writeModels(
   draft: Draft,
-  groups: ReadonlyMap<string, readonly DraftTarget[]>,
+  groups: ReadonlyMap<string, readonly Deployment[]>,
   strategy: DraftStrategy,
   fallbacks: ReadonlyMap<string, readonly string[]>,
 ): void {
-  const pools = new Map<string, DraftTarget>();
-  const pool = (name: string): DraftTarget => {
-    const made = pools.get(name) ?? draft.pool(groups.get(name) ?? [], strategy);
-    pools.set(name, made);
+  const known = new Map<string, readonly DraftTarget[]>();
+  const tiers = (name: string): readonly DraftTarget[] => {
+    const made = known.get(name) ?? splitByOrder(groups.get(name) ?? []).map((tier) => draft.pool(tier, strategy));
+    known.set(name, made);
     return made;
   };
-  for (const [name, targets] of groups) {
+  for (const [name, deployments] of groups) {
     const others = (fallbacks.get(name) ?? []).filter((other) => isPossible(name, other, draft));
-    if (others.length === 0) draft.model(name, targets, strategy);
-    else draft.model(name, [name, ...others].map(pool));
+    const isPlain = others.length === 0 && splitByOrder(deployments).length === 1;
+    if (isPlain) draft.model(name, toTargets(deployments), strategy);
+    else draft.model(name, [name, ...others].flatMap(tiers));
   }
 }
+
+/** Deployments of a lower order are used first, and the others when they fail. */
+const splitByOrder = (deployments: readonly Deployment[]): DraftTarget[][] =>
+  [...new Set(deployments.map(({ order }) => order))]
+    .toSorted((a, b) => a - b)
+    .map((wanted) => toTargets(deployments.filter(({ order }) => order === wanted)));
+
+const toTargets = (deployments: readonly Deployment[]): DraftTarget[] => deployments.map(({ order: _, ...target }) => target);
 
 function isPossible(name: string, fallback: string, draft: Draft): boolean {
   if (!fallback.includes('*') || name.includes('*')) return true;
@@ -322,21 +420,33 @@ function isPossible(name: string, fallback: string, draft: Draft): boolean {
 function readAliases(router: Section | undefined, groups: ReadonlyMap<string, unknown>, draft: Draft): void {
   const aliases = router?.section('model_group_alias');
   for (const alias of aliases?.keys ?? []) {
-    const model = aliases?.isText(alias) ? aliases.text(alias) : aliases?.section(alias)?.text('model');
+    const entry = aliases?.isText(alias) ? undefined : aliases?.section(alias);
+    const model = entry ? entry.text('model') : aliases?.text(alias);
+    entry?.finish({ hidden: 'the list of models shows every name' });
     if (model !== undefined && groups.has(model) && !model.includes('/') && !draft.hasModel(alias))
       draft.model(alias, [{ target: model }]);
     else aliases?.note(alias, 'dropped', 'is not the name of a model that was carried over');
   }
 }
 
-function readLimits(section: Section, draft: Draft, { timeout: key }: { timeout: string }): void {
-  const limits = new Map(Object.entries((draft.settings.get('limits') ?? {}) as Record<string, unknown>)); // set below only
-  const retries = section.number('num_retries');
-  const timeout = section.number(key);
+/** Limits of the router win over those of the other settings, as in LiteLLM. */
+function readLimits([router, settings]: readonly (Section | undefined)[], draft: Draft): void {
+  const limits = new Map<string, unknown>();
+  const choose = (keys: readonly [inRouter: string, inSettings: string]): number | undefined => {
+    const value = router?.number(keys[0]);
+    const other = settings?.number(keys[1]);
+    if (value !== undefined && other !== undefined) settings?.note(keys[1], 'dropped', `router_settings.${keys[0]} wins`);
+    return value ?? other;
+  };
+  const retries = choose(['num_retries', 'num_retries']);
+  const timeout = choose(['timeout', 'request_timeout']);
   if (retries !== undefined && retries >= 0) limits.set('retries_per_provider', Math.min(10, Math.trunc(retries)));
   if (timeout !== undefined && timeout > 0) limits.set('total_timeout', `${timeout}s`);
   if (limits.size > 0) draft.settings.set('limits', Object.fromEntries(limits));
 }
+
+const SHARED_LIMITS = 'set limits_store to share the limits of keys; routing is kept in memory';
+const RETRIES = 'Sluice decides by the failure whether to retry';
 
 const ROUTER_REASONS: Reasons = {
   allowed_fails: 'a target that fails five times in a row is paused; limits.pause sets how long',
@@ -344,13 +454,36 @@ const ROUTER_REASONS: Reasons = {
   context_window_fallbacks: 'requests do not fall back by their length; use rules with input_tokens_above',
   content_policy_fallbacks: 'requests do not fall back when a filter blocks them',
   enable_pre_call_checks: 'requests are not checked against the context length before they are sent',
-  redis_host: 'limits and routing are kept in memory',
-  redis_password: 'limits and routing are kept in memory',
-  redis_port: 'limits and routing are kept in memory',
-  redis_url: 'limits and routing are kept in memory',
+  redis_host: SHARED_LIMITS,
+  redis_password: SHARED_LIMITS,
+  redis_port: SHARED_LIMITS,
+  redis_url: SHARED_LIMITS,
+  retry_policy: RETRIES,
+  model_group_retry_policy: RETRIES,
+  retry_after: 'the pause between retries follows Retry-After, or grows',
+  allowed_fails_policy: 'a target that fails five times in a row is paused; limits.pause sets how long',
+  routing_strategy_args: 'strategies have no settings',
+  routing_groups: 'one strategy is used for all models; set strategy of a model',
+  provider_budget_config: 'providers have no budgets; budgets belong to keys and tags',
+  enable_tag_filtering: 'targets are not chosen by tags; use rules',
+  stream_timeout: 'set limits.first_event_timeout or limits.idle_timeout',
+  optional_pre_call_checks: 'a conversation stays with its target: affinity; other checks are not made',
 };
 
+const NEW_KEYS = 'keys have no defaults; set terms with "sluice keys create"';
+
 const SETTINGS_REASONS: Reasons = {
+  allowed_fails: 'a target that fails five times in a row is paused; limits.pause sets how long',
+  default_internal_user_params: NEW_KEYS,
+  default_key_generate_params: NEW_KEYS,
+  upperbound_key_generate_params: NEW_KEYS,
+  default_team_settings: 'teams and their settings are not carried over; use keys with tags',
+  max_internal_user_budget: NEW_KEYS,
+  internal_user_budget_duration: NEW_KEYS,
+  model_alias_map: 'add the names to models',
+  modify_params: 'requests are converted by protocol and profile',
+  ssl_verify: 'certificates are always verified; set ca of the provider for one of your own',
+  turn_off_message_logging: 'messages are not logged; capture is off unless it is set',
   drop_params: 'fields that a target does not support are always dropped, with a note',
   callbacks: 'use /metrics, the log or the ledger',
   success_callback: 'use /metrics, the log or the ledger',
@@ -388,7 +521,16 @@ function readGeneral(general: Section, draft: Draft): void {
     general.note('master_key', 'changed', 'is a client key here; set admin.key to another key for the admin API');
   }
   general.finish({
-    database_url: 'usage is in a folder (data); keys of the database cannot be read: create them with "sluice keys create"',
+    database_url: 'set store for usage and keys in PostgreSQL; create the keys of the database again with "sluice keys create"',
+    max_parallel_requests: KEY_LIMITS,
+    global_max_parallel_requests: KEY_LIMITS,
+    allowed_ips: 'set ip of each client key',
+    max_request_size_mb: 'set limits.request_bytes',
+    custom_auth: 'code for authentication is not supported; use client keys',
+    enable_jwt_auth: 'use client keys; JWTs are not supported',
+    pass_through_endpoints: 'Sluice has no pass-through endpoints',
+    key_management_system: 'references are env:NAME and file:PATH; let your system provide them',
+    background_health_checks: 'targets are checked by the requests that they get; "sluice probe" checks them at once',
     store_model_in_db: 'models are in the file only; those in the database were not carried over',
     alerting: 'Sluice sends no alerts; use /metrics',
     alerting_threshold: 'Sluice sends no alerts; use /metrics',

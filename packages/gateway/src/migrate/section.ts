@@ -47,15 +47,25 @@ export class Section {
     this.notes.push({ path: key === '' ? this.path : this.at(key), kind, message });
   }
 
-  /** A text that is not empty. */
+  /** A text that is not empty; an empty one is like an absent one. */
   text(key: string): string | undefined {
-    return this.#get(key, 'text', (value) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined));
+    const text = this.#get(key, 'text', (value) => (typeof value === 'string' ? value.trim() : undefined));
+    return text === '' ? undefined : text;
   }
 
-  /** A finite number, also written as text. */
+  /** The text of the first of these names that has one. */
+  firstText(keys: readonly string[]): { key: string; text: string } | undefined {
+    for (const key of keys) {
+      const text = this.text(key);
+      if (text !== undefined) return { key, text };
+    }
+    return undefined;
+  }
+
+  /** A finite number, also written as text, and as in YAML 1.1: 20_000. */
   number(key: string): number | undefined {
     return this.#get(key, 'a number', (value) => {
-      const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+      const number = typeof value === 'string' && value.trim() !== '' ? Number(value.replaceAll(/(?<=\d)_(?=\d)/g, '')) : value;
       return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
     });
   }
@@ -92,11 +102,14 @@ export class Section {
     return this.#get(key, 'a list', (value) => (Array.isArray(value) ? (value as readonly unknown[]) : undefined)) ?? [];
   }
 
-  /** The texts of a list; a text alone is a list of one. */
+  /** The texts of a list; a text alone is a list of one. Entries of another kind are reported. */
   texts(key: string): string[] {
-    const value = this.#values.get(key);
-    if (typeof value === 'string') return [this.text(key) ?? ''].filter((text) => text !== '');
-    return this.list(key).filter((item): item is string => typeof item === 'string');
+    if (this.isText(key)) return [this.text(key) ?? []].flat();
+    return this.list(key).flatMap((value, i) => {
+      if (typeof value === 'string') return [value];
+      this.notes.push({ path: `${this.at(key)}[${i}]`, kind: 'dropped', message: 'must be text' });
+      return [];
+    });
   }
 
   /** Reports every key that was not read. */

@@ -1,12 +1,14 @@
 /** Providers of other gateways by the names that those give them, and how Sluice reaches them. */
 
 import type { ProtocolId } from '@sluice/core';
+import { findFamily } from '../providers/families.ts';
 import { findRow, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { ProviderId } from '../providers/table.ts';
 
 /** Names of LiteLLM (the part before the slash) and of Portkey that differ from the ids of Sluice. */
 const OTHER_NAMES: Readonly<Record<string, ProviderId>> = {
   ai_gateway: 'vercel-gateway',
+  'azure-open-ai': 'azure',
   'azure-openai': 'azure',
   azure_text: 'azure',
   dashscope: 'alibaba',
@@ -18,13 +20,14 @@ const OTHER_NAMES: Readonly<Record<string, ProviderId>> = {
   lm_studio: 'lmstudio',
   'mistral-ai': 'mistral',
   nvidia_nim: 'nvidia',
+  'open-ai': 'openai',
   ollama_chat: 'ollama',
   'perplexity-ai': 'perplexity',
   'together-ai': 'together',
   together_ai: 'together',
   vercel_ai_gateway: 'vercel-gateway',
   'x-ai': 'xai',
-  zhipu: 'zai',
+  'z-ai': 'zai',
 };
 
 /** Servers that need an address of their own and use the OpenAI protocol. */
@@ -49,16 +52,27 @@ export function findVendor(name: string): Vendor | undefined {
   return OPENAI_COMPATIBLE.has(name) ? { row: undefined, protocol: 'openai-chat' } : undefined;
 }
 
-/** The known provider whose id begins a name such as `openai-prod-7f3a`, the longest first. */
-export const guessVendor = (name: string): Vendor | undefined =>
-  [...PROVIDER_IDS, ...Object.keys(OTHER_NAMES)]
-    .toSorted((a, b) => b.length - a.length)
-    .flatMap((id) => (name === id || name.startsWith(`${id}-`) || name.startsWith(`${id}_`) ? (findVendor(id) ?? []) : []))[0];
+/**
+ * The known provider whose id is part of a name such as `openai-prod-7f3a` or `my_groq_key`, the longest first. Names are
+ * free, so the model may show more.
+ */
+export function guessVendor(name: string, model = ''): Vendor | undefined {
+  const words = toWords(name);
+  if (CLOUDS.some((cloud) => words.includes(cloud))) return undefined;
+  const ids = [...PROVIDER_IDS, ...Object.keys(OTHER_NAMES)].toSorted((a, b) => b.length - a.length);
+  const found = ids.find((id) => words.includes(toWords(id))) ?? findFamily(model);
+  return found === undefined ? undefined : findVendor(found);
+}
+
+const toWords = (name: string): string => `-${name.toLowerCase().replaceAll(/[_\s]/g, '-')}-`;
+
+/** Clouds that serve models of other vendors, and that Sluice cannot reach. */
+const CLOUDS = ['-bedrock-', '-vertex-', '-sagemaker-', '-azure-ai-', '-foundry-'];
 
 /** The known provider at an address with this protocol. */
 export function findByAddress(url: string, protocol: ProtocolId): ProviderId | undefined {
   if (!URL.canParse(url)) return undefined;
-  const { origin } = new URL(url);
+  const { origin } = new URL(url.replace(/^http:\/\/localhost\b/, 'http://127.0.0.1'));
   const matching = PROVIDER_IDS.filter((id) => {
     const row = findRow(id);
     return row?.base_url !== undefined && row.protocol === protocol && new URL(row.base_url).origin === origin;

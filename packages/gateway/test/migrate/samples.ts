@@ -170,6 +170,68 @@ model_list:
     ],
   },
   {
+    name: 'order, general fallbacks, settings of the router that win, merge keys and numbers of YAML 1.1',
+    format: 'litellm',
+    source: `
+common: &common { api_key: os.environ/OPENAI_API_KEY, tpm: 20_000 }
+model_list:
+  - { model_name: a, litellm_params: { <<: *common, model: openai/gpt-5, order: 1 } }
+  - { model_name: a, litellm_params: { model: groq/big, order: 2 }, model_info: { team_id: t, blocked: true } }
+  - { model_name: a, litellm_params: { model: groq/small } }
+  - { model_name: b, litellm_params: { model: xai/grok, client_secret: canary } }
+  - { model_name: c, litellm_params: { model: dashscope/qwen3, api_key: "" } }
+  - { model_name: "openai/*", litellm_params: { model: "openai/*" } }
+credential_list:
+  - { credential_name: unused, credential_values: { api_key: canary }, credential_info: { note: canary } }
+  - { credential_name: broken }
+router_settings:
+  fallbacks: [{ b: [{ model: c, messages: [canary] }, { messages: [] }, 7] }, { "*": [b] }]
+  default_fallbacks: [c]
+  model_group_alias: { quick: { model: b, hidden: true } }
+  num_retries: 2
+  timeout: 30
+litellm_settings:
+  fallbacks: [{ a: [b] }]
+  num_retries: 5
+  request_timeout: 600
+`,
+    config: {
+      limits: { retries_per_provider: 2, total_timeout: '30s' },
+      providers: {
+        openai: { api_key: 'env:OPENAI_API_KEY' },
+        groq: { api_key: 'env:GROQ_API_KEY' },
+        xai: { api_key: 'env:XAI_API_KEY' },
+        alibaba: { base_url: 'https://dashscope.aliyuncs.com/compatible-mode/v1' },
+      },
+      models: {
+        a: ['openai/gpt-5', 'groq/big', 'groq/small', 'alibaba/qwen3'],
+        b: ['xai/grok', 'alibaba/qwen3'],
+        c: 'alibaba/qwen3',
+        'openai/*': ['openai/*', 'alibaba/qwen3'],
+        quick: 'b',
+      },
+    },
+    notes: [
+      'dropped credential_list[0].credential_info',
+      'dropped credential_list[1]',
+      'changed model_list[0].litellm_params.tpm',
+      'secret model_list[1].litellm_params.api_key',
+      'dropped model_list[1].model_info.team_id',
+      'dropped model_list[1].model_info.blocked',
+      'secret model_list[3].litellm_params.api_key',
+      'dropped model_list[3].litellm_params.client_secret',
+      'dropped credential_list[0].credential_values.api_key',
+      'dropped litellm_settings.fallbacks',
+      'dropped router_settings.fallbacks[0].b[0].messages',
+      'dropped router_settings.fallbacks[0].b[1]',
+      'dropped router_settings.fallbacks[0].b[2]',
+      'dropped router_settings.model_group_alias.quick.hidden',
+      'dropped litellm_settings.num_retries',
+      'dropped litellm_settings.request_timeout',
+      'dropped common',
+    ],
+  },
+  {
     name: 'load balancing inside a fallback',
     format: 'portkey',
     source: {
@@ -219,6 +281,7 @@ model_list:
     },
     notes: [
       'dropped retry.on_status_codes',
+      'changed cache.mode',
       'dropped targets[0].targets[0].override_params.temperature',
       'secret targets[0].targets[0].api_key',
       'secret targets[0].targets[1].api_key',
@@ -256,6 +319,111 @@ model_list:
     notes: ['secret targets[0].api_key', 'dropped strategy.conditions[1].query'],
   },
   {
+    name: 'stored keys in models, inherited settings, unused targets and names that show little',
+    format: 'portkey',
+    source: {
+      strategy: { mode: 'loadbalance', sticky: { enabled: true } },
+      request_timeout: 9000,
+      default_params: { top_p: 1 },
+      targets: [
+        { override_params: { model: '@openai-eu/gpt-5' }, weight: 2 },
+        { override_params: { model: '@openai-us/gpt-5' }, request_timeout: 5000, cb_config: { failure_threshold: 3 } },
+        { virtual_key: 'MY_GROQ_KEY', override_params: { model: 'llama' }, weight: 0 },
+        { virtual_key: 'team-7', override_params: { model: 'claude-sonnet-4-5' } },
+        { virtual_key: 'team-8', override_params: { model: 'unknown-1' } },
+        { provider: '@bedrock-anthropic-1', override_params: { model: 'claude-sonnet-4-5' } },
+        { provider: 'moonshot', api_key: KEYS.a, override_params: { model: 'kimi' } },
+        {
+          strategy: { mode: 'single' },
+          targets: [{ provider: '@open-ai-1', override_params: { model: 'gpt-5' } }, { provider: 'x-ai' }],
+        },
+        { passthrough: true },
+      ],
+    },
+    config: {
+      providers: {
+        openai: { api_key: 'env:OPENAI_EU_API_KEY', total_timeout: '9000ms' },
+        'openai-2': { extends: 'openai', api_key: 'env:OPENAI_US_API_KEY', total_timeout: '5000ms' },
+        anthropic: { api_key: 'env:TEAM_7_API_KEY', total_timeout: '9000ms' },
+        moonshot: { base_url: 'https://api.moonshot.cn/v1', api_key: 'env:MOONSHOT_API_KEY', total_timeout: '9000ms' },
+        'openai-3': { extends: 'openai', api_key: 'env:OPEN_AI_1_API_KEY', total_timeout: '9000ms' },
+      },
+      models: {
+        'pool-1': {
+          strategy: 'weighted',
+          targets: [
+            { target: 'openai/gpt-5', weight: 2 },
+            'openai-2/gpt-5',
+            'anthropic/claude-sonnet-4-5',
+            'moonshot/kimi',
+            'openai-3/gpt-5',
+          ],
+        },
+        '*': 'pool-1',
+      },
+    },
+    notes: [
+      'secret targets[0].override_params',
+      'secret targets[1].override_params',
+      'dropped targets[1].cb_config',
+      'dropped targets[2]',
+      'secret targets[3].virtual_key',
+      'dropped targets[4].virtual_key',
+      'dropped targets[5].provider',
+      'secret targets[6].api_key',
+      'secret targets[7].targets[0].provider',
+      'dropped targets[7].targets[1]',
+      'dropped targets[8]',
+      'dropped strategy.sticky',
+      'dropped default_params',
+    ],
+  },
+  {
+    name: 'conditions: the first that matches wins, $or and $in, settings around them, targets without a name',
+    format: 'portkey',
+    source: {
+      strategy: {
+        mode: 'conditional',
+        conditions: [
+          // biome-ignore lint/suspicious/noThenProperty: the name in the format
+          { query: { $or: [{ 'params.model': 'fast' }, { 'params.model': { $in: ['quick', 'small'] } }] }, then: 'g' },
+          // biome-ignore lint/suspicious/noThenProperty: the name in the format
+          { query: { 'params.model': { $eq: 'fast' } }, then: 'o' },
+          // biome-ignore lint/suspicious/noThenProperty: the name in the format
+          { query: { $or: [{ 'params.model': 'x' }, { 'metadata.a': 'b' }] }, then: 'o' },
+          // biome-ignore lint/suspicious/noThenProperty: the name in the format
+          { query: { 'params.model': { $eq: 'y' } }, then: 'gone' },
+        ],
+        default: 'o',
+      },
+      request_timeout: 7000,
+      retry: { attempts: 2, use_retry_after_headers: true },
+      targets: [
+        { name: 'g', provider: 'groq', api_key: KEYS.a, override_params: { model: 'llama' } },
+        { name: 'o', provider: 'azure-openai', azure_resource_name: 'corp', azure_deployment_id: 'd', azure_auth_mode: 'entra' },
+        { provider: 'openai' },
+      ],
+    },
+    config: {
+      limits: { retries_per_provider: 2 },
+      providers: {
+        groq: { api_key: 'env:GROQ_API_KEY', total_timeout: '7000ms' },
+        azure: { base_url: 'https://corp.openai.azure.com', api_key: 'env:AZURE_OPENAI_API_KEY', total_timeout: '7000ms' },
+      },
+      models: { fast: 'groq/llama', quick: 'groq/llama', small: 'groq/llama', '*': 'azure/d' },
+    },
+    notes: [
+      'dropped retry.use_retry_after_headers',
+      'secret targets[0].api_key',
+      'secret targets[1].api_key',
+      'dropped targets[1].azure_auth_mode',
+      'dropped targets[2]',
+      'dropped strategy.conditions[1].query',
+      'dropped strategy.conditions[2].query',
+      'dropped strategy.conditions[3].then',
+    ],
+  },
+  {
     name: 'providers, routes and comments',
     format: 'claude-code-router',
     source: `// my router
@@ -281,9 +449,8 @@ model_list:
       providers: {
         openrouter: { api_key: 'env:OPENROUTER_API_KEY', proxy: 'http://127.0.0.1:7890' },
         'my-ollama': {
-          protocol: 'openai-chat',
-          base_url: 'http://localhost:11434/v1',
-          api_key: 'env:MY_OLLAMA_API_KEY',
+          extends: 'ollama',
+          api_key: 'env:OLLAMA_API_KEY',
           proxy: 'http://127.0.0.1:7890',
         },
         gem: { extends: 'google', api_key: 'env:GEM', proxy: 'http://127.0.0.1:7890' },
@@ -305,6 +472,79 @@ model_list:
       'dropped fallback.think',
       'secret APIKEY',
       'dropped LOG',
+    ],
+  },
+  {
+    name: 'fallbacks of each route, protocols by transformer, logins, and names of other versions',
+    format: 'claude-code-router',
+    source: {
+      HTTPS_PROXY: '$MY_PROXY',
+      REWRITE_SYSTEM_PROMPT: '/home/canary.txt',
+      Providers: [
+        { name: 'azure', api_base_url: 'https://r.openai.azure.com/', api_key: '', models: ['m'] },
+        { name: 'near', api_base_url: 'https://llm.example/anthropic', api_key: '$NEAR', transformer: { use: ['Anthropic'] } },
+        { name: 'bare', api_base_url: 'https://bare.example/chat/completions', api_key: '$BARE' },
+        { name: 'camel', baseUrl: 'https://camel.example/v1', apiKey: '$CAMEL', models: ['m'] },
+        {
+          NAME: 'upper',
+          HOST: 'https://api.groq.com/openai/v1',
+          APIKEY: '$UPPER',
+          MODELS: ['m'],
+          transformers: ['anthropic', 'mine'],
+        },
+        {
+          name: 'cli',
+          api_base_url: 'https://cloudcode.example/v1internal',
+          api_key: KEYS.a,
+          transformer: { use: ['gemini-cli'] },
+        },
+        { name: 'inside', api_base_url: 'https://$REGION.example/v1/messages', api_key: '$K' },
+        {
+          name: 'variable',
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: a reference of the source
+          api_base_url: '${BASE}',
+          api_key: '$K',
+          transformer: { m: { use: [['reasoning', { enable: false }]], other: 1 } },
+        },
+      ],
+      Router: { default: 'near,m', think: 'camel,m', image: 'upper,m', webSearch: '', background: 'cli,m', longContext: null },
+      fallback: { default: ['upper,m', 7], think: ['near,m', 'camel,m'], image: [], webSearch: ['near,m'] },
+    },
+    config: {
+      providers: {
+        'azure-custom': { protocol: 'openai-chat', base_url: 'https://r.openai.azure.com', proxy: 'env:MY_PROXY' },
+        near: {
+          protocol: 'anthropic-messages',
+          base_url: 'https://llm.example/anthropic',
+          api_key: 'env:NEAR',
+          proxy: 'env:MY_PROXY',
+        },
+        bare: { protocol: 'openai-chat', base_url: 'https://bare.example', api_key: 'env:BARE', proxy: 'env:MY_PROXY' },
+        camel: { protocol: 'openai-chat', base_url: 'https://camel.example/v1', api_key: 'env:CAMEL', proxy: 'env:MY_PROXY' },
+        upper: { extends: 'groq', api_key: 'env:UPPER', proxy: 'env:MY_PROXY' },
+        variable: { protocol: 'openai-chat', base_url: 'env:BASE', api_key: 'env:K', proxy: 'env:MY_PROXY' },
+      },
+      models: { 'pool-1': ['camel/m', 'near/m'], '*': ['near/m', 'upper/m'] },
+      rules: [
+        { name: 'image', when: { images: true }, use: 'upper/m' },
+        { name: 'think', when: { thinking: true }, use: 'pool-1' },
+      ],
+    },
+    notes: [
+      'changed Providers[0].api_base_url',
+      'changed Providers[0].api_base_url',
+      'changed Providers[1].api_base_url',
+      'changed Providers[2].api_base_url',
+      'dropped Providers[4].transformers',
+      'dropped Providers[5]',
+      'dropped Providers[6].api_base_url',
+      'dropped Providers[7].transformer.m.other',
+      'changed Providers[7].api_base_url',
+      'dropped Providers[7].transformer.m',
+      'dropped Router.background',
+      'dropped fallback.default[1]',
+      'dropped fallback.webSearch',
+      'dropped REWRITE_SYSTEM_PROMPT',
     ],
   },
   {
