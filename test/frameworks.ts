@@ -1,7 +1,9 @@
 /** What a framework makes of departing streams, without the repair and with it: the tables of docs/adapters.md. */
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { AccumulatedMessage, ProtocolId } from '@sluice/core';
 import type { Fetch, RepairFetchOptions } from '@sluice/core/fetch';
+import { expect } from 'vitest';
 import { type Departing, departingStreams, effectOf, words } from './doctor/departing-streams.ts';
 import type { Heard } from './doctor/sdk-readers.ts';
 
@@ -45,6 +47,13 @@ export function serve(chunks: readonly Uint8Array[]): Fetch {
   return async () => new Response(streamOf(chunks), { headers: { 'content-type': 'text/event-stream' } });
 }
 
+/** Whether every stream is read, as `npm run docs` and `npm run nightly` do; otherwise one of each departure, and the reported ones. */
+const isComplete = Boolean(process.env['SLUICE_ALL_STREAMS']);
+
+/** The streams with departures that frameworks are measured with. */
+export const listStreams = (protocols: readonly ProtocolId[]): Departing[] =>
+  departingStreams({ protocols, ...(!isComplete && { most: 1 }) });
+
 /** Throwing at an error, or at a response that was cut, is right. */
 async function findEffect(reader: FrameworkReader, fetch: Fetch, { message }: Departing): Promise<string | undefined> {
   try {
@@ -60,7 +69,7 @@ const hasOwnIds = ({ ids }: HeardCalls): boolean => ids.every(Boolean) && new Se
 /** Every pair of departure and client where one of the two reads is wrong, sorted. */
 export async function measureFramework(readers: readonly FrameworkReader[]): Promise<Row[]> {
   const rows = new Map<string, Row>();
-  for (const departing of departingStreams()) {
+  for (const departing of listStreams([...new Set(readers.map(({ protocol }) => protocol))])) {
     for (const reader of readers.filter(({ protocol }) => protocol === departing.protocol)) {
       const fetch = serve(departing.chunks);
       const before = await findEffect(reader, fetch, departing);
@@ -81,23 +90,40 @@ export async function measureFramework(readers: readonly FrameworkReader[]): Pro
 }
 
 const FINE = 'reads it correctly';
+const CORRECT = 'correct';
+
+/** Compares a table of docs/adapters.md with what was measured: the whole page, or the rows of the streams that were read. */
+export async function comparePage(name: string, rows: readonly Row[], atLeast: number): Promise<void> {
+  const page = new URL('../docs/adapters.md', import.meta.url);
+  if (isComplete) await expect(renderPage(page, name, rows)).toMatchFileSnapshot(fileURLToPath(page));
+  else expect(readPage(page, name)).toEqual(expect.arrayContaining(rows.map(describePair)));
+  expect(rows.length).toBeGreaterThan(atLeast);
+}
+
+/** What two runs with different streams have in common: the effect without the repair may differ in its details. */
+const describePair = ({ rule, client, after }: Omit<Row, 'before'>): string => `${rule} ${client}: ${after ?? CORRECT}`;
+
+function readPage(page: URL, name: string): string[] {
+  const [, section = ''] = findSection(name).exec(readFileSync(page, 'utf8')) ?? [];
+  const rows = section.matchAll(/^\| \[(\S+)\]\(\S+\) \| (.+?) \| .* \| (.+?) \|$/gm);
+  return [...rows].map(([, rule = '', client = '', after]) => describePair({ rule, client, after }));
+}
+
+const findSection = (name: string): RegExp => new RegExp(`(?<=<!-- ${name}:start -->\\n)([\\s\\S]*?)(?=<!-- ${name}:end -->)`);
 
 /** The page with a table in the place of that name. */
-export function renderPage(page: URL, name: string, rows: readonly Row[]): string {
+function renderPage(page: URL, name: string, rows: readonly Row[]): string {
   const table = [
     '| departure | provider | without the repair | with it |',
     '|---|---|---|---|',
     ...rows.map(
-      ({ rule, client, before, after = 'correct' }) =>
+      ({ rule, client, before, after = CORRECT }) =>
         `| [${rule}](rules/${rule.replace('/', '-')}.md) | ${client} | ${escapeCell(before)} | ${escapeCell(after)} |`,
     ),
   ];
   const healed = rows.filter(({ after }) => after === undefined).length;
   const text = `${rows.length} pairs of departure and provider break without the repair; ${healed} of them are correct with it.`;
-  const section = new RegExp(`(<!-- ${name}:start -->\\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
-  return readFileSync(page, 'utf8').replace(section, (_, start: string, end: string) =>
-    [`${start}${text}`, '', ...table, end].join('\n'),
-  );
+  return readFileSync(page, 'utf8').replace(findSection(name), () => [text, '', ...table, ''].join('\n'));
 }
 
 const escapeCell = (text: string): string =>

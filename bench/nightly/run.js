@@ -25,6 +25,8 @@ const PROOFS = [
   { name: 'node-restarts', script: './node-restarts.js' },
   { name: 'limit-leaks', script: './limit-leaks.js' },
   { name: 'soak', script: './soak.js' },
+  { name: 'adapters', script: './adapters.js' },
+  { name: 'site', script: './site.js' },
 ];
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' } } });

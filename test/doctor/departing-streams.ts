@@ -28,23 +28,31 @@ function departing(protocol: ProtocolId, chunks: Uint8Array[]): Departing[] {
 /** One case departs in a second way that has no rule: blanks behind the sentinel. */
 const isPlain = ({ id }: { id: string }): boolean => id !== 'sse-done-variants';
 
+interface Choice {
+  protocols?: readonly ProtocolId[];
+  /** The most clean streams that each departure is made out of. */
+  most?: number;
+}
+
 /** Every departure that can be made out of a clean stream, and the reported ones. */
-export function departingStreams(): Departing[] {
-  const made = PROTOCOL_IDS.flatMap((protocol) =>
-    cleanStreams(protocol).flatMap((clean) =>
-      listMutations(protocol).flatMap((mutation) => {
+export function departingStreams({ protocols = PROTOCOL_IDS, most = Number.POSITIVE_INFINITY }: Choice = {}): Departing[] {
+  const made = protocols.flatMap((protocol) => {
+    const mutations = listMutations(protocol).map((mutation) => ({ mutation, count: 0 }));
+    return cleanStreams(protocol).flatMap((clean) =>
+      mutations.flatMap((entry) => {
+        if (entry.count >= most) return [];
         const random = seededRandom(7);
-        const mutated = mutation.apply(clean, random);
-        return mutated === clean ? [] : departing(protocol, writeStream(mutated, random));
+        const mutated = entry.mutation.apply(clean, random);
+        const found = mutated === clean ? [] : departing(protocol, writeStream(mutated, random));
+        entry.count += found.length;
+        return found;
       }),
-    ),
-  );
-  return [
-    ...made,
-    ...readCases()
-      .filter(isPlain)
-      .flatMap(({ protocol, raw }) => departing(protocolOf(protocol).id, [bytesOf(raw)])),
-  ];
+    );
+  });
+  const reported = readCases()
+    .filter((one) => isPlain(one) && protocols.includes(protocolOf(one.protocol).id))
+    .flatMap(({ protocol, raw }) => departing(protocolOf(protocol).id, [bytesOf(raw)]));
+  return [...made, ...reported];
 }
 
 const MOST = 90;

@@ -3,7 +3,7 @@
  * that a call of n pieces costs n² / 2; here they are parsed once, at the end.
  */
 
-import { _mergeDicts, AIMessageChunk } from '@langchain/core/messages';
+import { AIMessageChunk } from '@langchain/core/messages';
 import type { ToolCallChunk } from '@langchain/core/messages/tool';
 
 /**
@@ -100,7 +100,7 @@ class CallPieces {
       return;
     }
     const hadId = Boolean(call.piece.id);
-    Object.assign(call.piece, _mergeDicts(call.piece, piece));
+    mergeInto(call.piece, piece);
     const { index, id } = call.piece;
     const same = !hadId && id && isIndex(index) ? this.#byIndex.get(index) : undefined;
     if (!same || !id) return;
@@ -128,6 +128,35 @@ class CallPieces {
     if (!id) same.anonymous.push(call);
     else if (!same.byId.has(id)) same.byId.set(id, call);
   }
+}
+
+/** Adds a later piece of a call to it, as LangChain does: ids and names are replaced, arguments are appended. */
+function mergeInto(call: ToolCallChunk, piece: ToolCallChunk): void {
+  const fields = call as unknown as Record<string, unknown>; // models may add fields of their own
+  for (const [key, value] of Object.entries(piece) as [string, unknown][])
+    if (value !== null && value !== undefined) fields[key] = mergeField(key, fields[key] ?? undefined, value);
+}
+
+/** Fields that say which call it is, not what is in it. */
+const KEPT: ReadonlySet<string> = new Set(['type', 'index', 'created', 'timestamp']);
+const REPLACED: ReadonlySet<string> = new Set(['id', 'name', 'output_version', 'model_provider']);
+
+function mergeField(key: string, left: unknown, right: unknown): unknown {
+  if (left === undefined) return right;
+  if (typeof left === 'object' && typeof right === 'object') return mergeObjects(left, right);
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (REPLACED.has(key)) return right === '' ? left : right;
+    return KEPT.has(key) ? left : left + right;
+  }
+  if (typeof left === 'number' && typeof right === 'number') return KEPT.has(key) ? left : left + right;
+  if (typeof left === typeof right) return left;
+  throw new TypeError(`tool call field "${key}": cannot join ${typeof left} and ${typeof right}`);
+}
+
+/** Objects and lists do not occur in pieces of calls today; LangChain merges them by rules of its own. */
+function mergeObjects(left: unknown, right: unknown): unknown {
+  const wrap = (value: unknown): AIMessageChunk => new AIMessageChunk({ content: '', additional_kwargs: { value } });
+  return wrap(left).concat(wrap(right)).additional_kwargs['value'];
 }
 
 const isIndex = (index: unknown): index is Index => typeof index === 'number' || typeof index === 'string';
