@@ -210,7 +210,7 @@ const TRANSFORMER_REASONS: Readonly<Record<string, string | undefined>> = {
   tooluse: 'tools are passed on as they are',
   sampling: 'fields that a target does not support are dropped',
   customparams: 'fields of requests cannot be added; let clients send them',
-  forcereasoning: 'let clients ask for thinking',
+  forcereasoning: 'let clients request thinking',
   openrouter: 'the choice of upstreams is a field of requests; let clients send it',
   reasoning: 'let clients choose whether to think',
 };
