@@ -8,6 +8,7 @@ import { encodeStream } from './stream-encode.ts';
 
 export const toyRepair: RepairCodec = {
   ...toy,
+  pathEnd: /\/toy\/chat$/,
   profileFor,
   response: { decode: decodeResponse, encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeErrorReply },

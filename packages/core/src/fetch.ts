@@ -4,7 +4,7 @@ import type { ProtocolId } from './canonical/protocol.ts';
 import type { Provider } from './codec/protocol.ts';
 import { createFetchHandler } from './io/fetch-handler.ts';
 import { createRepairFetchFor, type Fetch, type RepairOptions } from './io/repair-fetch.ts';
-import { CODECS } from './protocols/index.ts';
+import { CODECS, REPAIRS } from './protocols/index.ts';
 import { type PrepareOptions, prepareRequests } from './repair/requests.ts';
 
 export type { ProtocolId } from './canonical/protocol.ts';
@@ -44,11 +44,8 @@ export interface ConvertTarget extends Pick<Provider, 'adapter_config' | 'profil
  */
 export function createRepairFetch({ convert, requests, provider, onNote, ...options }: RepairFetchOptions = {}): Fetch {
   if (convert) return createConvertingFetch(convert, options);
-  const codecs = Object.values(CODECS);
-  return createRepairFetchFor(codecs, {
-    ...options,
-    ...(requests && { requests: prepareRequests(codecs, { provider, onNote }) }),
-  });
+  const prepare = requests ? prepareRequests(Object.values(CODECS), { provider, onNote }) : undefined;
+  return createRepairFetchFor(Object.values(REPAIRS), { ...options, requests: prepare });
 }
 
 function createConvertingFetch(target: ConvertTarget, { fetch, maxBytes }: RepairOptions): Fetch {

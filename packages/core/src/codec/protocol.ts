@@ -118,6 +118,10 @@ export interface Codec extends RepairCodec {
  * extends, so that programs that only read streams load no encoders.
  */
 export interface RepairCodec extends Protocol {
+  /** How paths of chat requests end: servers have them below any prefix. */
+  readonly pathEnd: RegExp;
+  /** How paths of streams end, where they are not requested by `stream` in the body. */
+  readonly streamPathEnd?: RegExp;
   /** What a provider, and the model there, is known to accept. */
   profileFor(providerId: string, model?: string): ProviderProfile;
   readonly response: WireCodec<unknown, CanonicalResponse>;

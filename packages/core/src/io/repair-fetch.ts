@@ -67,9 +67,9 @@ interface RepairContext {
 
 // ---- requests
 
-/** Whether a stream was requested: by the body, or by the path of Gemini. */
-function isStreamRequest(codec: RepairCodec, url: string, body: unknown): boolean | undefined {
-  if (codec.id === 'gemini') return url.includes(':streamGenerateContent');
+/** Whether a stream was requested: by the body, or by the path. */
+function isStreamRequest({ streamPathEnd }: RepairCodec, url: string, body: unknown): boolean | undefined {
+  if (streamPathEnd) return streamPathEnd.test(readPath(url));
   return isObject(body) ? body['stream'] === true : undefined;
 }
 
@@ -241,17 +241,10 @@ function isOfficial(url: string): boolean {
   return URL.canParse(url) && OFFICIAL_HOSTS.test(new URL(url).hostname);
 }
 
-/** The protocol of a URL, by the end of its path: servers have these endpoints below any prefix. */
+/** The protocol of a URL, by the end of its path. */
 function findCodec(codecs: readonly RepairCodec[], url: string): RepairCodec | undefined {
   const path = readPath(url);
-  return codecs.find(({ id }) => PATHS[id].test(path));
+  return codecs.find(({ pathEnd }) => pathEnd.test(path));
 }
-
-const PATHS = {
-  'openai-chat': /\/chat\/completions$/,
-  'openai-responses': /\/responses$/,
-  'anthropic-messages': /\/messages$/,
-  gemini: /:(?:streamGenerateContent|generateContent)$/,
-} as const satisfies Record<RepairCodec['id'], RegExp>;
 
 const readPath = (url: string): string => url.replace(/[?#].*$/s, '');

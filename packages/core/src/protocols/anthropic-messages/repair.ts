@@ -9,6 +9,7 @@ import { encodeStream } from './stream-encode.ts';
 /** Anthropic Messages responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const anthropicMessagesRepair: RepairCodec = {
   ...anthropicMessages,
+  pathEnd: /\/messages$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_ANTHROPIC_PROFILE,
   response: { decode: decodeResponse, encode: encodeResponse },

@@ -9,6 +9,8 @@ import { encodeStream } from './stream-encode.ts';
 /** Gemini responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const geminiRepair: RepairCodec = {
   ...gemini,
+  pathEnd: /:(?:streamGenerateContent|generateContent)$/,
+  streamPathEnd: /:streamGenerateContent$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_GEMINI_PROFILE,
   response: { decode: decodeResponse, encode: encodeResponse },

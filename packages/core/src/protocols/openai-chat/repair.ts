@@ -9,6 +9,7 @@ import { encodeStream } from './stream-encode.ts';
 /** OpenAI Chat responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const openaiChatRepair: RepairCodec = {
   ...openaiChat,
+  pathEnd: /\/chat\/completions$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_CHAT_PROFILE,
   response: { decode: decodeResponse, encode: encodeResponse },

@@ -9,6 +9,7 @@ import { encodeStream } from './stream-encode.ts';
 /** OpenAI Responses responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const openaiResponsesRepair: RepairCodec = {
   ...openaiResponses,
+  pathEnd: /\/responses$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_RESPONSES_PROFILE,
   response: { decode: decodeResponse, encode: (response, context) => encodeResponse(response, context) },
