@@ -27,15 +27,15 @@ const BUNDLES = [
     limit: 48_600,
     code: "export { accumulate } from '@sluice/core';",
   },
-  // The goal of one protocol is 24,000, and not reached: reading a stream of Chat has 22,700 of it, writing one 9,400, passing bytes on until
-  // something is wrong 4,500, and whole responses 2,700.
-  { name: 'repair fetch, Chat', limit: 39_600, code: repairFetch(['openai-chat', 'openaiChat']) },
+  // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 21,000, writing them 9,100, whole responses and errors 4,400,
+  // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it.
+  { name: 'repair fetch, Chat', limit: 39_100, code: repairFetch(['openai-chat', 'openaiChat']) },
   { name: 'repair fetch, Anthropic', limit: 34_100, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
   { name: 'repair fetch, Responses', limit: 37_900, code: repairFetch(['openai-responses', 'openaiResponses']) },
   { name: 'repair fetch, Gemini', limit: 35_000, code: repairFetch(['gemini', 'gemini']) },
   {
     name: 'repair fetch, all four protocols',
-    limit: 82_800,
+    limit: 82_400,
     code: repairFetch(
       ['openai-chat', 'openaiChat'],
       ['anthropic-messages', 'anthropicMessages'],

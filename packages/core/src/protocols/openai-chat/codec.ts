@@ -7,7 +7,7 @@ import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { openaiChatRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { adjustForwarded, encodeRequest } from './request-encode.ts';
-import { peekUsage } from './response.ts';
+import { decodeResponse, encodeResponse, peekUsage, readPlain } from './response.ts';
 import { readOutputLimit } from './settings.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
@@ -34,6 +34,7 @@ export const openaiChatCodec: Codec = {
   readTarget: readBodyTarget,
   readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
+  response: { decode: (body, context) => decodeResponse(body, context, readPlain), encode: encodeResponse },
   peekUsage,
   heartbeat: ': ping\n\n',
   terminal: { rule: 'sse/missing-done', frame: { data: '[DONE]' } },

@@ -12,7 +12,7 @@ export const openaiChatRepair: RepairCodec = {
   pathEnd: /\/chat\/completions$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_CHAT_PROFILE,
-  response: { decode: decodeResponse, encode: encodeResponse },
+  response: { decode: (body, context) => decodeResponse(body, context), encode: encodeResponse },
   error: { decode: decodeErrorReply, encode: encodeError },
   streamEncoder: encodeStream,
   check: (report) => new ChatCheck(report),
