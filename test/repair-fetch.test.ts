@@ -1,9 +1,15 @@
 /** `createRepairFetch` as SDKs use it: what it leaves alone, what it repairs, and what it keeps of a response. */
 import Anthropic from '@anthropic-ai/sdk';
-import { createRepairFetch, createRepairFetchFor, type Fetch, type RepairFinding } from '@sluice/core/fetch';
+import { anthropicMessagesRepair } from '@sluice/core/anthropic-messages/repair';
+import { CODECS } from '@sluice/core/engine';
+import { createRepairFetch, createRepairFetchFor, type Fetch, prepareRequests, type RepairFinding } from '@sluice/core/fetch';
+import { geminiRepair } from '@sluice/core/gemini/repair';
+import { openaiChatRepair } from '@sluice/core/openai-chat/repair';
+import { openaiResponsesRepair } from '@sluice/core/openai-responses/repair';
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import { openaiChatCodec } from '../packages/core/src/protocols/openai-chat/codec.ts';
+import { departingStreams } from './doctor/departing-streams.ts';
+import { toyRepair } from './toy-protocol/repair.ts';
 
 const URL_CHAT = 'http://llm.example/api/v1/chat/completions';
 const SSE = { 'content-type': 'text/event-stream' };
@@ -165,9 +171,53 @@ describe('repaired', () => {
 
   test('only protocols that were named', async () => {
     const { fetch, last } = serve({ body: 'data: {}\n\n' });
-    const repair = createRepairFetchFor([openaiChatCodec], { fetch });
+    const repair = createRepairFetchFor([openaiChatRepair], { fetch });
     expect(await repair('http://llm.example/v1/messages', ask(true))).toBe(last());
     expect(await repair(URL_CHAT, ask(true))).not.toBe(last());
+  });
+
+  test('a protocol that is not registered', async () => {
+    const events = [
+      { toy: 1, id: 'r1', model: 'm' },
+      { toy: 1, parts: [{ text: 'Hi' }] },
+      { toy: 1, end: 'done' },
+    ];
+    const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+    const named = body.replace('data: {"toy":1,"parts"', 'event: part\ndata: {"toy":1,"parts"');
+    for (const sent of [body, named]) {
+      const repair = createRepairFetchFor([toyRepair], { fetch: serve({ body: sent }).fetch });
+      expect(await (await repair('http://llm.example/toy/chat', ask(true))).text()).toBe(body);
+    }
+  });
+});
+
+/** A third of them, which takes a second. */
+const DEPARTING = departingStreams().filter((_, at) => at % 3 === 0);
+
+describe.each([
+  { repair: openaiChatRepair, url: URL_CHAT },
+  { repair: anthropicMessagesRepair, url: 'http://llm.example/v1/messages' },
+  { repair: openaiResponsesRepair, url: 'http://llm.example/v1/responses' },
+  { repair: geminiRepair, url: 'http://llm.example/v1beta/models/m:streamGenerateContent?alt=sse' },
+])('$repair.id without its requests', ({ repair, url }) => {
+  const streams = DEPARTING.filter(({ protocol }) => protocol === repair.id);
+
+  test('has the default profile of the codec', () => {
+    expect(repair.profileFor('')).toEqual(CODECS[repair.id].profileFor(''));
+  });
+
+  test.each([true, false])('repairs as the whole codec does (stream: %s)', async (isStream) => {
+    const target = isStream ? url : url.replace(':streamGenerateContent', ':generateContent');
+    const send = async (codec: typeof repair, body: string): Promise<string> =>
+      (await createRepairFetchFor([codec], { fetch: serve({ body }).fetch })(target, ask(isStream))).text();
+    let repaired = 0;
+    for (const { chunks } of streams) {
+      const body = Buffer.concat(chunks).toString();
+      const bytes = await send(repair, body);
+      expect(bytes).toBe(await send(CODECS[repair.id], body));
+      if (bytes !== body) repaired++;
+    }
+    expect(repaired).toBeGreaterThan(5);
   });
 });
 
@@ -258,6 +308,18 @@ describe('requests', () => {
     await createRepairFetch({ fetch, requests, onNote: ({ code }) => notes.push(code) })(URL_CHAT, { method: 'POST', body });
     expect(sent[0]?.body !== body).toBe(requests);
     expect(notes.length >= changes).toBe(true);
+  });
+
+  test('are prepared with the codec of their protocol', async () => {
+    const { fetch, sent } = serve({ body: GOOD });
+    const notes: string[] = [];
+    const requests = prepareRequests([CODECS['openai-chat']], { onNote: ({ code }) => notes.push(code) });
+    const repair = createRepairFetchFor([openaiChatRepair, anthropicMessagesRepair], { fetch, requests });
+    const body = JSON.stringify({ model: 'm', stream: true, messages });
+    await repair(URL_CHAT, { method: 'POST', body });
+    await repair('http://llm.example/v1/messages', { method: 'POST', body });
+    expect(sent.map((init) => init?.body !== body)).toEqual([true, false]);
+    expect(notes.length).toBeGreaterThan(0);
   });
 
   test('that need nothing are sent as they are', async () => {

@@ -1,6 +1,6 @@
 /** What official SDKs do with departing streams, without the repair and with it. */
 import { expect, test } from 'vitest';
-import { CODECS } from '../packages/core/src/engine/index.ts';
+import { REPAIRS } from '../packages/core/src/protocols/index.ts';
 import { RepairStream } from '../packages/core/src/repair/stream.ts';
 import { type Departing, departingStreams, effectOf, words } from './doctor/departing-streams.ts';
 import { SDK_READERS, type SdkReader } from './doctor/sdk-readers.ts';
@@ -8,7 +8,7 @@ import { SDK_READERS, type SdkReader } from './doctor/sdk-readers.ts';
 const decode = (chunk: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(chunk);
 
 function repair({ protocol, chunks }: Departing): Uint8Array[] {
-  const stage = new RepairStream({ codec: CODECS[protocol], model: 'm-1' });
+  const stage = new RepairStream({ codec: REPAIRS[protocol], model: 'm-1' });
   return [...chunks.flatMap((chunk) => [...stage.push(chunk)]), ...stage.end()];
 }
 

@@ -2,7 +2,7 @@
 import { type AccumulatedMessage, Examiner } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { SDK_BREAKAGE } from '../packages/core/src/doctor/sdk-breakage.ts';
-import { CODECS } from '../packages/core/src/engine/index.ts';
+import { REPAIRS } from '../packages/core/src/protocols/index.ts';
 import { HARMLESS, isHarmful, RepairStream } from '../packages/core/src/repair/stream.ts';
 import { RULES, type RuleId } from '../packages/core/src/rules/index.ts';
 import { listMutations, seededRandom, writeStream } from '../packages/lab/src/mutate/index.ts';
@@ -13,7 +13,7 @@ import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
 
 interface Row {
   name: string;
-  protocol: keyof typeof CODECS;
+  protocol: keyof typeof REPAIRS;
   chunks: () => Uint8Array[];
 }
 
@@ -47,7 +47,7 @@ const dialects: Row[] = PROTOCOL_IDS.flatMap((protocol) =>
 const isDialect = (name: string): boolean => name.includes(' of ');
 
 function repair(chunks: readonly Uint8Array[], protocol: Row['protocol']): { bytes: Buffer; stage: RepairStream } {
-  const stage = new RepairStream({ codec: CODECS[protocol], model: 'm-1' });
+  const stage = new RepairStream({ codec: REPAIRS[protocol], model: 'm-1' });
   const out: Uint8Array[] = [];
   for (const chunk of chunks) for (const piece of stage.push(chunk)) out.push(piece.slice());
   out.push(...stage.end());
@@ -76,7 +76,7 @@ const NEEDS_THE_WHOLE: ReadonlySet<string> = new Set([
 function check({ name, protocol, chunks }: Row): 'same' | 'repaired' | 'skipped' {
   if (NEEDS_THE_WHOLE.has(name.split(' of ', 1).join())) return 'skipped';
   const body = Buffer.concat(chunks());
-  const codec = CODECS[protocol];
+  const codec = REPAIRS[protocol];
   const before = examine([body], { protocol: codec });
   const { bytes } = repair(chunks(), protocol);
   const isSound = before.message.complete && before.message.error === null;

@@ -13,6 +13,7 @@ const CORE_CHUNKS = {
   'tool-calls': ['./tool-calls'],
   accumulate: ['./accumulate'],
   read: ['./io', './openai-chat', './anthropic-messages', './openai-responses', './gemini'],
+  repair: ['./openai-chat/repair', './anthropic-messages/repair', './openai-responses/repair', './gemini/repair'],
   convert: ['./engine', './openai-chat/codec', './anthropic-messages/codec', './openai-responses/codec', './gemini/codec'],
   all: ['.'],
 };

@@ -1,5 +1,6 @@
 import type { CodecContext } from '../../packages/core/src/codec/protocol.ts';
 import type { CanonicalStreamEvent, Note, Protocol, SseFrame } from '../../packages/core/src/index.ts';
+import { echoRequest } from '../../packages/core/src/protocols/openai-responses/content-encode.ts';
 import { DEFAULT_RESPONSES_PROFILE } from '../../packages/core/src/protocols/openai-responses/profiles.ts';
 import { encodeStream } from '../../packages/core/src/protocols/openai-responses/stream-encode.ts';
 import { createSseDecoder } from '../../packages/core/src/sse/decode.ts';
@@ -44,7 +45,7 @@ export function decodeBody(
 }
 
 export function encodeResponses(events: Iterable<CanonicalStreamEvent>, context: CodecContext = responsesContext()): SseFrame[] {
-  const encoder = encodeStream(context);
+  const encoder = encodeStream(context, echoRequest);
   const frames: SseFrame[] = [];
   for (const event of events) frames.push(...encoder.push(event));
   frames.push(...encoder.end());

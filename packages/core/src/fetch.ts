@@ -4,14 +4,19 @@ import type { ProtocolId } from './canonical/protocol.ts';
 import type { Provider } from './codec/protocol.ts';
 import { createFetchHandler } from './io/fetch-handler.ts';
 import { createRepairFetchFor, type Fetch, type RepairOptions } from './io/repair-fetch.ts';
-import { CODECS } from './protocols/index.ts';
+import { CODECS, REPAIRS } from './protocols/index.ts';
+import { type PrepareOptions, prepareRequests } from './repair/requests.ts';
 
 export type { ProtocolId } from './canonical/protocol.ts';
+export type { RepairCodec } from './codec/protocol.ts';
 export { createRepairFetchFor, type Fetch, type RepairFinding, type RepairOptions } from './io/repair-fetch.ts';
+export { type PrepareOptions, type PrepareRequest, prepareRequests } from './repair/requests.ts';
 export type { RuleId } from './rules/index.ts';
 
 /** Options of `createRepairFetch`. */
-export interface RepairFetchOptions extends RepairOptions {
+export interface RepairFetchOptions extends Omit<RepairOptions, 'requests'>, PrepareOptions {
+  /** Also prepares requests: tool schemas, names and ids of tools, results without calls, the order of messages. */
+  requests?: boolean | undefined;
   /** Sends every request of a chat to a server of another protocol instead, and converts its responses. */
   convert?: ConvertTarget | undefined;
 }
@@ -37,8 +42,10 @@ export interface ConvertTarget extends Pick<Provider, 'adapter_config' | 'profil
  * const client = new OpenAI({ baseURL: 'http://localhost:11434/v1', fetch: createRepairFetch() });
  * ```
  */
-export function createRepairFetch({ convert, ...options }: RepairFetchOptions = {}): Fetch {
-  return convert ? createConvertingFetch(convert, options) : createRepairFetchFor(Object.values(CODECS), options);
+export function createRepairFetch({ convert, requests, provider, onNote, ...options }: RepairFetchOptions = {}): Fetch {
+  if (convert) return createConvertingFetch(convert, options);
+  const prepare = requests ? prepareRequests(Object.values(CODECS), { provider, onNote }) : undefined;
+  return createRepairFetchFor(Object.values(REPAIRS), { ...options, requests: prepare });
 }
 
 function createConvertingFetch(target: ConvertTarget, { fetch, maxBytes }: RepairOptions): Fetch {

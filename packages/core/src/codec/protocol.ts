@@ -1,4 +1,4 @@
-/** The interfaces of a protocol: `Protocol` reads streams, `Codec` converts in both directions. */
+/** The interfaces of a protocol: `Protocol` reads streams, `RepairCodec` also writes responses, `Codec` converts in both directions. */
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
 import type { CanonicalResponse, CanonicalUsage, ToolUseBlock } from '../canonical/message.ts';
 import type { CanonicalError, Note } from '../canonical/notes.ts';
@@ -17,18 +17,19 @@ import type {
 import type { Stage } from '../canonical/stage.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { ToolRules } from '../passes/rules.ts';
-import type { RuleId } from '../rules/index.ts';
+import type { Report, RuleId } from '../rules/index.ts';
 import type { SseEncoderOptions, SseFrame } from '../sse/encode.ts';
 import type { Context } from './context.ts';
 import type { StreamGrammar } from './grammar.ts';
 import type { ProviderProfile } from './profile.ts';
+import type { Watch, WireCheck } from './repair.ts';
 import type { FrameDecoder, StreamDecoderOptions } from './stream-decoder.ts';
 
 /**
- * A protocol in both directions. A separate value from the `Protocol` it extends, so that programs that only read
- * streams load no encoders.
+ * A protocol in both directions. A separate value from the `RepairCodec` it extends, so that programs that only repair
+ * responses load no requests.
  */
-export interface Codec extends Protocol {
+export interface Codec extends RepairCodec {
   /** `client`: its requests are decoded, responses and streams encoded. `upstream`: the reverse. */
   readonly roles: readonly Role[];
   /**
@@ -36,8 +37,6 @@ export interface Codec extends Protocol {
    * against it.
    */
   grammar(): StreamGrammar;
-  /** What a provider, and the model there, is known to accept. */
-  profileFor(providerId: string, model?: string): ProviderProfile;
   /**
    * Whether anything is recorded about this provider or model. All others get requests as clients of the protocol send
    * them.
@@ -79,17 +78,13 @@ export interface Codec extends Protocol {
   /** How much a chat request lets the model generate, read without decoding the request. Absent: not known. */
   readOutputLimit?(body: JsonObject): OutputLimit;
   readonly request: WireCodec<WireRequest, CanonicalRequest>;
-  readonly response: WireCodec<unknown, CanonicalResponse>;
   /**
    * The usage of a plain text response without calls, read without decoding it. Undefined: the response must be
    * decoded.
    */
   peekUsage?(body: unknown, profile?: Partial<ProviderProfile>): UsagePeek | undefined;
-  readonly error: WireCodec<WireReply, CanonicalError>;
   /** How a client that called this path reads a stream; absent: always SSE. */
   framing?(path: string): Framing;
-  /** How lines of event streams end; absent: `\n`. */
-  readonly lineEnd?: SseEncoderOptions['lineEnd'];
   /** An event or comment that keeps a silent stream open; absent: its clients accept none. */
   readonly heartbeat?: string;
   /**
@@ -102,8 +97,6 @@ export interface Codec extends Protocol {
   readonly hasFingerprint?: boolean;
   /** The query that requests all models at once, where the default is one page. */
   readonly modelsQuery?: string;
-  /** Encodes canonical events as frames. */
-  streamEncoder(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame>;
   readonly models?: WireCodec<unknown, CanonicalModelList>;
   readonly modelInfo?: WireCodec<unknown, CanonicalModel>;
   readonly embeddings?: {
@@ -118,6 +111,29 @@ export interface Codec extends Protocol {
     readonly request: WireCodec<WireRequest, CanonicalRerankRequest>;
     readonly response: WireCodec<unknown, CanonicalRerankResponse>;
   };
+}
+
+/**
+ * The responses of a protocol in both directions: whole ones, streams and errors. A separate value from the `Protocol` it
+ * extends, so that programs that only read streams load no encoders.
+ */
+export interface RepairCodec extends Protocol {
+  /** How paths of chat requests end: servers have them below any prefix. */
+  readonly pathEnd: RegExp;
+  /** How paths of streams end, where they are not requested by `stream` in the body. */
+  readonly streamPathEnd?: RegExp;
+  /** What a provider, and the model there, is known to accept. */
+  profileFor(providerId: string, model?: string): ProviderProfile;
+  readonly response: WireCodec<unknown, CanonicalResponse>;
+  readonly error: WireCodec<WireReply, CanonicalError>;
+  /** How lines of event streams end; absent: `\n`. */
+  readonly lineEnd?: SseEncoderOptions['lineEnd'];
+  /** Encodes canonical events as frames. */
+  streamEncoder(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame>;
+  /** Creates the check of a stream's payloads. */
+  check(report: Report): WireCheck;
+  /** Creates the watch over a stream whose bytes are passed on. */
+  watch(): Watch;
 }
 
 /** What clients of a protocol rely on, for encoders whose target does not do it by itself. */

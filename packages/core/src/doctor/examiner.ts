@@ -4,14 +4,17 @@ import { MessageAccumulator } from '../accumulate/message.ts';
 import { ownError } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
+import type { WireCheck } from '../codec/repair.ts';
 import { type AccumulatedMessage, describeMessage } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import { isObject } from '../json/json.ts';
+import { GeminiCheck } from '../protocols/gemini/departures.ts';
+import { ChatCheck } from '../protocols/openai-chat/departures.ts';
 import { Diagnostics, describeRule } from '../rules/diagnostics.ts';
 import { type Diagnostic, RULES, type RuleId, type Severity } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
 import { type Breakage, findBreakage } from './breakage.ts';
-import { ChatCheck, createCheck, GeminiCheck, hasLoneSurrogate, type WireCheck } from './checks.ts';
+import { createCheck, hasLoneSurrogate } from './checks.ts';
 import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
 
 /**

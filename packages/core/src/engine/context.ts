@@ -9,7 +9,7 @@ import { type CanonicalError, CodecError, type Note } from '../canonical/notes.t
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { buildTooDeepError } from '../codec/answers.ts';
 import { memoWeak, type ProviderProfile } from '../codec/profile.ts';
-import type { Codec, CodecContext, Policy, Provider, Sealing, Target } from '../codec/protocol.ts';
+import type { Codec, CodecContext, Policy, Provider, RepairCodec, Sealing, Target } from '../codec/protocol.ts';
 import { explainStrict, incompatible, isStrict } from '../codec/report.ts';
 import { isDeeperThan, isDeepJson, type JsonObject } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
@@ -17,11 +17,11 @@ import { JsonNesting } from '../json/scanner.ts';
 import type { Inspect } from './reader.ts';
 
 /** Options of every conversion. */
-export interface ConvertOptions {
+export interface ConvertOptions<C extends RepairCodec = Codec> {
   /** The protocol of the input. */
-  from: Codec;
+  from: C;
   /** The protocol of the output. With the same protocol on both sides, a conversion only repairs. */
-  to: Codec;
+  to: C;
   /**
    * The upstream: its id in the profile tables, or its full description. Opaque values of a response are marked with it
    * and are sent back to no other upstream.
@@ -45,7 +45,7 @@ export interface ConvertOptions {
 }
 
 /** Options of a response conversion: `from` is the upstream's protocol, `to` the client's. */
-export interface ResponseOptions extends ConvertOptions {
+export interface ResponseOptions<C extends RepairCodec = Codec> extends ConvertOptions<C> {
   /**
    * The request, as returned by `convertRequest`. Without it, the response is written as if the client had requested
    * every optional part.
@@ -62,7 +62,7 @@ export interface ResponseOptions extends ConvertOptions {
  * the caller's.
  */
 export function findProfile(
-  codec: Codec,
+  codec: Pick<Codec, 'profileFor'>,
   { provider, profile }: Pick<ConvertOptions, 'provider' | 'profile'>,
   model?: string,
 ): ProviderProfile {
@@ -92,7 +92,7 @@ const merge = (known: ProviderProfile, own: Settings, top: Settings): ProviderPr
 
 /** Builds the upstream's description for codecs; undefined when no provider was given. */
 export function buildTarget(
-  codec: Codec,
+  codec: Pick<Codec, 'id'>,
   provider: string | Provider | undefined,
   target: Omit<Target, 'provider'>,
 ): Target | undefined {
@@ -110,7 +110,7 @@ export interface ContextOptions extends Pick<CodecContext, 'profile'> {
   target?: Target | undefined;
   request?: CanonicalRequest | undefined;
   /** The protocol that is converted from, for encoders. */
-  from?: Codec;
+  from?: Pick<Codec, 'id' | 'traits'>;
   trace?: boolean;
   locate?: ((path: string) => string) | undefined;
   sealing?: Sealing | undefined;

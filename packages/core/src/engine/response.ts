@@ -3,7 +3,7 @@ import { type CanonicalResponse, type ContentBlock, isClientCall } from '../cano
 import type { CanonicalError, Note } from '../canonical/notes.ts';
 import type { Node } from '../canonical/protocol.ts';
 import { eachProtocolOnlyField } from '../codec/extensions.ts';
-import type { Codec, CodecContext, WireReply } from '../codec/protocol.ts';
+import type { Codec, CodecContext, RepairCodec, WireReply } from '../codec/protocol.ts';
 import {
   buildTarget,
   type ConvertOptions,
@@ -26,9 +26,17 @@ import { findRenamedTools, restoreResponse } from './restore.ts';
  *
  * Throws a CodecError when the body is an error, or when the policy is strict about a loss.
  */
-export function convertResponse(body: unknown, options: ResponseOptions): ConvertedResponse {
+export const convertResponse = (body: unknown, options: ResponseOptions): ConvertedResponse =>
+  rewriteResponse(body, options, createAdapter(options));
+
+/** The same without an adapter: repairs a whole response in its own protocol. */
+export function rewriteResponse(
+  body: unknown,
+  options: ResponseOptions<RepairCodec>,
+  adapt: Adapt = keepResponse,
+): ConvertedResponse {
   const notes = new NoteList();
-  const response = decodeResponse(body, options, notes);
+  const response = readResponse(body, options, notes, adapt);
   const context = createResponseContext(options, notes, { seed: () => response.id });
   return { body: options.to.response.encode(response, context), notes: notes.list, response };
 }
@@ -42,15 +50,47 @@ export interface ConvertedResponse {
 }
 
 /** Decodes a response to the canonical form, with the client's names of its tools. */
-export function decodeResponse(body: unknown, options: ResponseOptions, notes: NoteList): CanonicalResponse {
-  const { from, to, request, model, isRenamed = true } = options;
+export const decodeResponse = (body: unknown, options: ResponseOptions, notes: NoteList): CanonicalResponse =>
+  readResponse(body, options, notes, createAdapter(options));
+
+/** Decodes a response to the canonical form. */
+export function readResponse(
+  body: unknown,
+  options: ResponseOptions<RepairCodec>,
+  notes: NoteList,
+  adapt: Adapt,
+): CanonicalResponse {
+  const { from, request, model } = options;
   const profile = findProfile(from, options, request?.model);
   const decoded = from.response.decode(body, createContext({ note: notes.add, profile }));
   expectShallowCalls(decoded);
-  if (to.id !== from.id) new ProtocolOnlyFieldReporter({ from, to }, notes.add).response(decoded);
-  const calls = request && isRenamed ? findRenamedTools(request, from.toolRules(profile)) : undefined;
-  const response = restoreResponse(decoded, calls, notes.add);
+  const response = adapt(decoded, notes);
   return model === undefined ? response : { ...response, model };
+}
+
+/**
+ * What a conversion between two protocols does with a decoded response. An argument, so that a bundle that only repairs
+ * does not contain it.
+ */
+export type Adapt = (response: CanonicalResponse, notes: NoteList) => CanonicalResponse;
+
+/** Changes nothing: the response stays in its own protocol, and has the client's names of tools. */
+export const keepResponse: Adapt = (response) => response;
+
+/** Creates the adapter that notes what the client's protocol does not have, and restores the client's tools. */
+export function createAdapter(options: ResponseOptions): Adapt {
+  const { from, to } = options;
+  return (response, notes) => {
+    if (to.id !== from.id) new ProtocolOnlyFieldReporter({ from, to }, notes.add).response(response);
+    return restoreResponse(response, findCalls(options), notes.add);
+  };
+}
+
+/** The tools that the upstream got under other names. */
+export function findCalls(options: ResponseOptions): ReturnType<typeof findRenamedTools> {
+  const { from, request, isRenamed = true } = options;
+  if (!request || !isRenamed) return undefined;
+  return findRenamedTools(request, from.toolRules(findProfile(from, options, request.model)));
 }
 
 interface AnswerParts {
@@ -61,7 +101,7 @@ interface AnswerParts {
 }
 
 /** Builds the context of a response encoder: the request, the upstream and the policy. */
-export function createResponseContext(options: ResponseOptions, notes: NoteList, parts: AnswerParts): CodecContext {
+export function createResponseContext(options: ResponseOptions<RepairCodec>, notes: NoteList, parts: AnswerParts): CodecContext {
   const { from, to, provider, request, model, policy = {}, now, newId, sealing, envelope } = options;
   const { strict: _, ...lenient } = policy;
   const requested = request && model !== undefined ? { ...request, model } : request;
@@ -125,7 +165,10 @@ export function nameProvider(error: CanonicalError, provider: string): Canonical
 }
 
 /** Builds the client's error response; also for an error that a codec threw (`CodecError.error`). */
-export function encodeError(error: CanonicalError, options: Pick<ResponseOptions, 'to' | 'now' | 'newId'>): WireReply {
+export function encodeError(
+  error: CanonicalError,
+  options: Pick<ResponseOptions<RepairCodec>, 'to' | 'now' | 'newId'>,
+): WireReply {
   const { to, now, newId } = options;
   return to.error.encode(error, createContext({ note: () => undefined, profile: to.profileFor(''), now, newId }));
 }

@@ -2,14 +2,14 @@ import { MessageAccumulator, type StreamResult } from '../accumulate/message.ts'
 import type { CanonicalStreamEvent, MessageStart } from '../canonical/events.ts';
 import { type CanonicalError, type Note, ownError } from '../canonical/notes.ts';
 import { NOTHING, type Stage } from '../canonical/stage.ts';
-import type { Codec, Framing } from '../codec/protocol.ts';
+import type { Codec, Framing, RepairCodec } from '../codec/protocol.ts';
 import type { FrameObserver } from '../codec/stream-decoder.ts';
 import type { Diagnostic } from '../rules/index.ts';
 import { encodeSse, type SseFrame } from '../sse/encode.ts';
 import { createDepthInspection, findProfile, NoteList, type ResponseOptions } from './context.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
-import { createResponseContext, ProtocolOnlyFieldReporter } from './response.ts';
-import { findRenamedTools, restoreEvents } from './restore.ts';
+import { createResponseContext, findCalls, ProtocolOnlyFieldReporter } from './response.ts';
+import { restoreEvents } from './restore.ts';
 
 /**
  * Converts a stream of one protocol to another, bytes to bytes, without I/O. Departures of the source are repaired; an
@@ -22,13 +22,17 @@ import { findRenamedTools, restoreEvents } from './restore.ts';
  * converter.notes;
  * ```
  */
-export const createStreamConverter = (options: StreamOptions): ResponseStream => new StreamConverter(options);
+export const createStreamConverter = (options: StreamOptions): ResponseStream =>
+  new StreamConverter(options, (notes) => createStreamAdapter(options, notes));
+
+/** The same without an adapter: repairs a stream in its own protocol. */
+export const createStreamRewriter = (options: StreamOptions<RepairCodec>): ResponseStream => new StreamConverter(options);
 
 /**
  * Options of a stream conversion. Without `inspect`, tool arguments nested more than 256 levels deep end the stream in
  * an error.
  */
-export interface StreamOptions extends ResponseOptions, ReaderOptions {
+export interface StreamOptions<C extends RepairCodec = Codec> extends ResponseOptions<C>, ReaderOptions {
   /** The framing that the client expects; SSE by default. */
   framing?: Framing;
   /** Keeps the whole message for `result`. `usage`: only the usage, so that memory does not grow with the content. */
@@ -79,34 +83,53 @@ export interface ResponseStream extends Stage<Uint8Array, Uint8Array> {
   readonly result: StreamResult | undefined;
 }
 
+/**
+ * What a conversion between two protocols does with decoded events. An argument, so that a bundle that only repairs does
+ * not contain it.
+ */
+interface StreamAdapter {
+  /** Restores the client's tools. */
+  readonly restore: Stage<CanonicalStreamEvent, CanonicalStreamEvent> | undefined;
+  /** Notes what the client's protocol does not have. */
+  readonly reporter: ProtocolOnlyFieldReporter | undefined;
+}
+
+function createStreamAdapter(options: StreamOptions, { add }: NoteList): StreamAdapter {
+  const { from, to } = options;
+  const calls = findCalls(options);
+  return {
+    restore: calls && restoreEvents(calls, add),
+    reporter: to.id === from.id ? undefined : new ProtocolOnlyFieldReporter({ from, to }, add),
+  };
+}
+
 class StreamConverter implements ResponseStream {
   readonly output: StreamOutput;
   readonly #reader: EventReader;
   readonly #splice: StreamSplice | undefined;
-  readonly #restore: Stage<CanonicalStreamEvent, CanonicalStreamEvent> | undefined;
+  readonly #restore: StreamAdapter['restore'];
   readonly #encoder: Stage<CanonicalStreamEvent, SseFrame>;
   readonly #framer: Framer;
   readonly #tap: Tap;
-  readonly #reporter: ProtocolOnlyFieldReporter | undefined;
+  readonly #reporter: StreamAdapter['reporter'];
   readonly #model: string | undefined;
   readonly #onEncoded: StreamOptions['onEncoded'];
   #error: CanonicalError | undefined;
   #ended = false;
 
-  constructor(options: StreamOptions) {
-    const { from, to, request, tap = false, model, isRenamed = true, splice, onto, onEncoded } = options;
+  constructor(options: StreamOptions<RepairCodec>, adapt?: (notes: NoteList) => StreamAdapter) {
+    const { tap = false, model, splice, onto, onEncoded } = options;
     this.#onEncoded = onEncoded;
     this.output = onto instanceof StreamConverter ? onto.output : new StreamOutput(options);
     this.#splice = splice;
     this.#reader = createReader({ ...options, inspect: options.inspect ?? createDepthInspection() });
-    const calls =
-      request && isRenamed ? findRenamedTools(request, from.toolRules(findProfile(from, options, request.model))) : undefined;
     const { encoder, framer, notes } = this.output;
-    this.#restore = calls && restoreEvents(calls, notes.add);
+    const adapter = adapt?.(notes);
+    this.#restore = adapter?.restore;
+    this.#reporter = adapter?.reporter;
     this.#encoder = encoder;
     this.#framer = framer;
     this.#tap = new Tap(tap);
-    this.#reporter = to.id === from.id ? undefined : new ProtocolOnlyFieldReporter({ from, to }, notes.add);
     this.#model = model;
   }
 
@@ -225,7 +248,7 @@ class StreamOutput {
   /** A loss that the policy refuses. */
   refusal: CanonicalError | undefined;
 
-  constructor(options: StreamOptions) {
+  constructor(options: StreamOptions<RepairCodec>) {
     const { to, framing = 'sse' } = options;
     this.encoder = to.streamEncoder(
       createResponseContext(options, this.notes, {
@@ -244,7 +267,7 @@ export const hasStopReason = ({ outcome }: EventReader): boolean => (outcome?.st
 const UTF8 = /* @__PURE__ */ new TextEncoder();
 
 /** Creates the reader of the source's stream. */
-export function createReader(options: StreamOptions): EventReader {
+export function createReader(options: StreamOptions<RepairCodec>): EventReader {
   const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect, onDeparture, onFrame } = options;
   const profile = findProfile(from, options, request?.model);
   const limits = { maxLineBytes, maxEventBytes, malformed };

@@ -12,12 +12,18 @@ import type {
   ToolUseBlock,
 } from '../canonical/message.ts';
 import { type CanonicalError, CodecError, type Note } from '../canonical/notes.ts';
-import type { Framing } from '../codec/protocol.ts';
+import type { Framing, RepairCodec } from '../codec/protocol.ts';
 import { writeJson } from '../json/json.ts';
 import { expectShallowCalls, findProfile, NoteList, type ResponseOptions } from './context.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
-import { type ConvertedResponse, createResponseContext, decodeResponse, ProtocolOnlyFieldReporter } from './response.ts';
-import { findRenamedTools, restoreResponse } from './restore.ts';
+import {
+  type Adapt,
+  type ConvertedResponse,
+  createAdapter,
+  createResponseContext,
+  keepResponse,
+  readResponse,
+} from './response.ts';
 import { createFramer } from './stream.ts';
 
 /**
@@ -29,11 +35,18 @@ import { createFramer } from './stream.ts';
  *
  * Throws a CodecError when the stream ends in an error, or early.
  */
-export function convertStreamToResponse(
+export const convertStreamToResponse = (
   chunks: Iterable<Uint8Array>,
   options: ResponseOptions & Pick<EventReaderOptions, 'malformed'>,
+): ConvertedResponse => rewriteStreamToResponse(chunks, options, createAdapter(options));
+
+/** The same without an adapter: the whole response of a stream in its own protocol. */
+export function rewriteStreamToResponse(
+  chunks: Iterable<Uint8Array>,
+  options: ResponseOptions<RepairCodec> & Pick<EventReaderOptions, 'malformed'>,
+  adapt: Adapt = keepResponse,
 ): ConvertedResponse {
-  const { from, to, request, model, malformed, isRenamed = true } = options;
+  const { from, to, request, model, malformed } = options;
   const profile = findProfile(from, options, request?.model);
   const reader = new EventReader({ protocol: from, profile, malformed });
   const accumulator = new MessageAccumulator();
@@ -48,10 +61,8 @@ export function convertStreamToResponse(
   expectShallowCalls(message);
   const notes = new NoteList();
   for (const note of reader.notes) notes.add(note);
-  if (to.id !== from.id) new ProtocolOnlyFieldReporter({ from, to }, notes.add).response(message);
-  const calls = request && isRenamed ? findRenamedTools(request, from.toolRules(profile)) : undefined;
-  const restored = restoreResponse(message, calls, notes.add);
-  const response = model === undefined ? restored : { ...restored, model };
+  const adapted = adapt(message, notes);
+  const response = model === undefined ? adapted : { ...adapted, model };
   const context = createResponseContext(options, notes, { seed: () => response.id });
   return { body: to.response.encode(response, context), notes: notes.list, response };
 }
@@ -73,9 +84,17 @@ export interface ConvertedStream {
  * const { body } = convertResponseToStream(json, { from: geminiCodec, to: openaiChatCodec, request });
  * ```
  */
-export function convertResponseToStream(body: unknown, options: ResponseOptions & { framing?: Framing }): ConvertedStream {
+export const convertResponseToStream = (body: unknown, options: ResponseOptions & { framing?: Framing }): ConvertedStream =>
+  rewriteResponseToStream(body, options, createAdapter(options));
+
+/** The same without an adapter: the stream of a whole response in its own protocol. */
+export function rewriteResponseToStream(
+  body: unknown,
+  options: ResponseOptions<RepairCodec> & { framing?: Framing },
+  adapt: Adapt = keepResponse,
+): ConvertedStream {
   const notes = new NoteList();
-  const response = decodeResponse(body, options, notes);
+  const response = readResponse(body, options, notes, adapt);
   return { body: writeStream(response, options, notes), notes: notes.list, response };
 }
 
@@ -87,7 +106,11 @@ export const encodeResponseStream = (response: CanonicalResponse, options: Respo
 export const encodeResponse = (response: CanonicalResponse, options: ResponseOptions): unknown =>
   options.to.response.encode(response, createResponseContext(options, new NoteList(), { seed: () => response.id }));
 
-function writeStream(response: CanonicalResponse, options: ResponseOptions & { framing?: Framing }, notes: NoteList): Uint8Array {
+function writeStream(
+  response: CanonicalResponse,
+  options: ResponseOptions<RepairCodec> & { framing?: Framing },
+  notes: NoteList,
+): Uint8Array {
   const { to, framing = 'sse' } = options;
   const encoder = to.streamEncoder(createResponseContext(options, notes, { seed: () => response.id, stream: true }));
   const framer = createFramer(to, framing);

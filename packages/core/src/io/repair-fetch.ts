@@ -1,9 +1,8 @@
 /** `fetch` for SDKs: responses of servers that depart from their protocol are repaired before the SDK reads them. */
 
-import { CodecError, type Note } from '../canonical/notes.ts';
-import type { Codec } from '../codec/protocol.ts';
-import { convertRequest } from '../engine/request.ts';
-import { isObject, type JsonObject, parseJson } from '../json/json.ts';
+import type { RepairCodec } from '../codec/protocol.ts';
+import { isObject, parseJson } from '../json/json.ts';
+import type { PrepareRequest } from '../repair/requests.ts';
 import { RepairStream } from '../repair/stream.ts';
 import { repairResponse, repairResponseToStream, repairStreamToResponse } from '../repair/whole.ts';
 import { describeRule } from '../rules/diagnostics.ts';
@@ -18,12 +17,8 @@ export interface RepairOptions {
   fetch?: Fetch | undefined;
   /** Called with every departure that is met, once for each rule and response. */
   onFinding?: ((finding: RepairFinding) => void) | undefined;
-  /** Also prepares requests: tool schemas, names and ids of tools, results without calls, the order of messages. */
-  requests?: boolean | undefined;
-  /** Called with everything that `requests` has changed. */
-  onNote?: ((note: Note) => void) | undefined;
-  /** The id of the provider in the tables of facts, for `requests`; by default that of an unknown server. */
-  provider?: string | undefined;
+  /** Also prepares requests: what `prepareRequests` returns. */
+  requests?: PrepareRequest | undefined;
   /** Whether responses of the vendors' own hosts are repaired, too. */
   officialHosts?: boolean | undefined;
   /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams; providers of the AI SDK do. */
@@ -40,15 +35,15 @@ export interface RepairFinding {
 }
 
 /**
- * Creates a `fetch` that repairs responses of these protocols. Bytes are unchanged when nothing is wrong; requests and
- * responses that are not of these protocols are passed on as they are.
+ * Creates a `fetch` that repairs responses of these protocols, so that a bundle does not contain the others. Bytes are
+ * unchanged when nothing is wrong; requests and responses that are not of these protocols are passed on as they are.
  *
  * ```ts
- * import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
- * const client = new OpenAI({ baseURL, fetch: createRepairFetchFor([openaiChatCodec]) });
+ * import { openaiChatRepair } from '@sluice/core/openai-chat/repair';
+ * const client = new OpenAI({ baseURL, fetch: createRepairFetchFor([openaiChatRepair]) });
  * ```
  */
-export function createRepairFetchFor(codecs: readonly Codec[], options: RepairOptions = {}): Fetch {
+export function createRepairFetchFor(codecs: readonly RepairCodec[], options: RepairOptions = {}): Fetch {
   const send: Fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   return async (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
@@ -56,14 +51,14 @@ export function createRepairFetchFor(codecs: readonly Codec[], options: RepairOp
     if (!codec) return send(input, init);
     const sent = typeof init?.body === 'string' ? init.body : undefined;
     const body = sent === undefined ? undefined : parseJson(sent);
-    const prepared = options.requests && isObject(body) ? prepareRequest(body, url, codec, options) : undefined;
+    const prepared = isObject(body) ? options.requests?.(body, { protocol: codec.id, path: readPath(url) }) : undefined;
     const response = await send(input, prepared === undefined ? init : { ...init, body: prepared });
     return repair(response, { codec, url, isStream: isStreamRequest(codec, url, body), options });
   };
 }
 
 interface RepairContext {
-  codec: Codec;
+  codec: RepairCodec;
   url: string;
   /** Undefined when the request could not be read. */
   isStream: boolean | undefined;
@@ -72,25 +67,10 @@ interface RepairContext {
 
 // ---- requests
 
-/** Whether a stream was requested: by the body, or by the path of Gemini. */
-function isStreamRequest(codec: Codec, url: string, body: unknown): boolean | undefined {
-  if (codec.id === 'gemini') return url.includes(':streamGenerateContent');
+/** Whether a stream was requested: by the body, or by the path. */
+function isStreamRequest({ streamPathEnd }: RepairCodec, url: string, body: unknown): boolean | undefined {
+  if (streamPathEnd) return streamPathEnd.test(readPath(url));
   return isObject(body) ? body['stream'] === true : undefined;
-}
-
-/** The request with what a server would refuse put right; undefined when nothing has to change. */
-function prepareRequest(body: JsonObject, url: string, codec: Codec, options: RepairOptions): string | undefined {
-  const { provider = '', onNote } = options;
-  try {
-    const path = readPath(url);
-    const converted = convertRequest(body, { from: codec, to: codec, provider, path, headers: {} });
-    for (const note of converted.notes) onNote?.(note);
-    return converted.notes.length > 0 ? JSON.stringify(converted.body) : undefined;
-  } catch (error) {
-    // What cannot be read is left for the server to judge.
-    if (error instanceof CodecError) return undefined;
-    throw error;
-  }
 }
 
 // ---- responses
@@ -261,17 +241,10 @@ function isOfficial(url: string): boolean {
   return URL.canParse(url) && OFFICIAL_HOSTS.test(new URL(url).hostname);
 }
 
-/** The protocol of a URL, by the end of its path: servers have these endpoints below any prefix. */
-function findCodec(codecs: readonly Codec[], url: string): Codec | undefined {
+/** The protocol of a URL, by the end of its path. */
+function findCodec(codecs: readonly RepairCodec[], url: string): RepairCodec | undefined {
   const path = readPath(url);
-  return codecs.find(({ id }) => PATHS[id].test(path));
+  return codecs.find(({ pathEnd }) => pathEnd.test(path));
 }
-
-const PATHS = {
-  'openai-chat': /\/chat\/completions$/,
-  'openai-responses': /\/responses$/,
-  'anthropic-messages': /\/messages$/,
-  gemini: /:(?:streamGenerateContent|generateContent)$/,
-} as const satisfies Record<Codec['id'], RegExp>;
 
 const readPath = (url: string): string => url.replace(/[?#].*$/s, '');

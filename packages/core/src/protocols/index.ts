@@ -1,18 +1,22 @@
 import { ChatAccumulator } from '../accumulate/chat.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { StreamGrammar } from '../codec/grammar.ts';
-import type { Codec, Protocol } from '../codec/protocol.ts';
+import type { Codec, Protocol, RepairCodec } from '../codec/protocol.ts';
 import { anthropicMessagesCodec } from './anthropic-messages/codec.ts';
 import { anthropicMessages } from './anthropic-messages/index.ts';
+import { anthropicMessagesRepair } from './anthropic-messages/repair.ts';
 import { geminiCodec } from './gemini/codec.ts';
 import { gemini } from './gemini/index.ts';
+import { geminiRepair } from './gemini/repair.ts';
 import { openaiChatCodec } from './openai-chat/codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
+import { openaiChatRepair } from './openai-chat/repair.ts';
 import { openaiResponsesCodec } from './openai-responses/codec.ts';
 import { openaiResponses } from './openai-responses/index.ts';
+import { openaiResponsesRepair } from './openai-responses/repair.ts';
 
-// The registry has two tables, because a bundler cannot drop a part of a table: with readers and codecs in one,
-// `accumulate` alone would load every encoder. Both are closed over the ids of `canonical/protocol.ts`.
+// The registry has three tables, because a bundler cannot drop a part of a table: with readers and codecs in one,
+// `accumulate` alone would load every encoder. All are closed over the ids of `canonical/protocol.ts`.
 
 /**
  * Every protocol, for reading streams.
@@ -26,6 +30,14 @@ export const PROTOCOLS: Readonly<Record<ProtocolId, Protocol>> = {
   'anthropic-messages': anthropicMessages,
   'openai-responses': openaiResponses,
   gemini,
+};
+
+/** The responses of every protocol, for their repair. */
+export const REPAIRS: Readonly<Record<ProtocolId, RepairCodec>> = {
+  'openai-chat': openaiChatRepair,
+  'anthropic-messages': anthropicMessagesRepair,
+  'openai-responses': openaiResponsesRepair,
+  gemini: geminiRepair,
 };
 
 /** Every protocol, in both directions. The first gets the requests whose path no other claims. */

@@ -5,23 +5,23 @@ import type { BlockDelta, CanonicalStreamEvent, MessageDelta } from '../canonica
 import type { CanonicalError, Note } from '../canonical/notes.ts';
 import { NOTHING } from '../canonical/stage.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
-import type { Codec } from '../codec/protocol.ts';
-import { createCheck, hasLoneSurrogate } from '../doctor/checks.ts';
+import type { RepairCodec } from '../codec/protocol.ts';
+import type { Watch } from '../codec/repair.ts';
+import { hasLoneSurrogate } from '../doctor/checks.ts';
 import { isRepairable } from '../doctor/departures.ts';
-import { createStreamConverter, type ResponseStream, type StreamOptions, type StreamSplice } from '../engine/stream.ts';
+import { createStreamRewriter, type ResponseStream, type StreamOptions, type StreamSplice } from '../engine/stream.ts';
 import { isObject } from '../json/json.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
 import type { Diagnostic, RuleId } from '../rules/index.ts';
 import { ByteBuffer, COLON, CR, decodeUtf8, LF } from '../sse/bytes.ts';
 import type { SseFrame } from '../sse/encode.ts';
-import { createWatch, type Watch } from './watch.ts';
 
 /** Options of a repair. */
 export interface RepairOptions extends Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes' | 'profile' | 'tap'> {
   /** The model that was requested, for responses that name none. */
   model?: string | undefined;
   /** The protocol of the stream. */
-  codec: Codec;
+  codec: RepairCodec;
   /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams. */
   strict?: boolean | undefined;
   /** Called with the first departure of every rule, also with one that needs no repair. */
@@ -36,7 +36,7 @@ export interface RepairOptions extends Pick<StreamOptions, 'maxLineBytes' | 'max
  * for the next one: once its bytes are out, they cannot be repaired.
  */
 export class RepairStream implements ResponseStream {
-  readonly #codec: Codec;
+  readonly #codec: RepairCodec;
   readonly #create: (profile: Partial<ProviderProfile>) => ResponseStream;
   readonly #watch: Watch;
   #created: ResponseStream | undefined;
@@ -62,9 +62,9 @@ export class RepairStream implements ResponseStream {
       onFinding(rule);
     };
     this.#codec = codec;
-    this.#watch = createWatch(codec.id);
+    this.#watch = codec.watch();
     this.#found = new Diagnostics(observe);
-    const check = createCheck(codec.id, this.#found.report);
+    const check = codec.check(this.#found.report);
     let isOver = false;
     const onFrame = (frame: SseFrame, payload: unknown): void => {
       isOver ||= frame.data.trim() === '[DONE]';
@@ -84,13 +84,12 @@ export class RepairStream implements ResponseStream {
     const common = {
       from: codec,
       to: codec,
-      isRenamed: false,
       onDeparture: observe,
       onFrame,
       onEvent,
       splice: createSplice(model, this.#watch),
     };
-    this.#create = (profile) => createStreamConverter({ ...options, ...common, profile: { ...profile, ...options.profile } });
+    this.#create = (profile) => createStreamRewriter({ ...options, ...common, profile: { ...profile, ...options.profile } });
   }
 
   push(chunk: Uint8Array): Iterable<Uint8Array> {
@@ -291,7 +290,7 @@ export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
 const STRICT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/unknown-event', 'anthropic/unknown-delta']);
 
 /** Servers send reasoning in one of two fields; what is written continues with the same one. */
-function findHabits({ id }: Codec, frame: Uint8Array): Partial<ProviderProfile> {
+function findHabits({ id }: RepairCodec, frame: Uint8Array): Partial<ProviderProfile> {
   return id === 'openai-chat' && /"reasoning"\s*:/.test(decodeUtf8(frame)) ? { reasoning_field: 'reasoning' } : {};
 }
 

@@ -1,18 +1,18 @@
 /** Repairs whole responses for readers of their own protocol. */
 
 import { CodecError } from '../canonical/notes.ts';
-import type { Codec, WireReply } from '../codec/protocol.ts';
+import type { RepairCodec, WireReply } from '../codec/protocol.ts';
 import { isDeparture } from '../doctor/departures.ts';
 import { EventReader } from '../engine/reader.ts';
-import { convertResponse, encodeError } from '../engine/response.ts';
-import { convertResponseToStream, convertStreamToResponse } from '../engine/whole.ts';
+import { encodeError, rewriteResponse } from '../engine/response.ts';
+import { rewriteResponseToStream, rewriteStreamToResponse } from '../engine/whole.ts';
 import { isObject } from '../json/json.ts';
 import type { RuleId } from '../rules/index.ts';
 import { isHarmful } from './stream.ts';
 
 /** Options of the repair of a whole response. */
 export interface WholeRepairOptions {
-  codec: Codec;
+  codec: RepairCodec;
   onFinding?: ((rule: RuleId) => void) | undefined;
 }
 
@@ -29,21 +29,19 @@ export function repairResponse(
   for (const rule of rules) onFinding?.(rule);
   const isError = isObject(body) && (isObject(body['error']) || typeof body['error'] === 'string');
   if (!isError && ![...rules].some(isHarmful)) return undefined;
-  return attempt(codec, () => convertResponse(body, { from: codec, to: codec, isRenamed: false }).body);
+  return attempt(codec, () => rewriteResponse(body, { from: codec, to: codec }).body);
 }
 
 /** A stream that was sent where a whole response was requested. */
 export const repairStreamToResponse = (bytes: Uint8Array, { codec }: WholeRepairOptions): WireReply | undefined =>
-  attempt(codec, () => convertStreamToResponse([bytes], { from: codec, to: codec, isRenamed: false }).body);
+  attempt(codec, () => rewriteStreamToResponse([bytes], { from: codec, to: codec }).body);
 
 /** A whole response that was sent where a stream was requested. An error stays a whole response. */
-export function repairResponseToStream(body: unknown, { codec }: WholeRepairOptions): WireReply | undefined {
-  const options = { from: codec, to: codec, isRenamed: false };
-  return attempt(codec, () => convertResponseToStream(body, options).body);
-}
+export const repairResponseToStream = (body: unknown, { codec }: WholeRepairOptions): WireReply | undefined =>
+  attempt(codec, () => rewriteResponseToStream(body, { from: codec, to: codec }).body);
 
 /** The rules that a whole response departs from, without those that only streams have. */
-function findDepartures(bytes: Uint8Array, codec: Codec): Set<RuleId> {
+function findDepartures(bytes: Uint8Array, codec: RepairCodec): Set<RuleId> {
   const rules = new Set<RuleId>();
   const reader = new EventReader({ protocol: codec, onDeparture: (rule) => rules.add(rule) });
   reader.push(bytes);
@@ -54,7 +52,7 @@ function findDepartures(bytes: Uint8Array, codec: Codec): Set<RuleId> {
 }
 
 /** A repaired body; the error of a response that is one; undefined for a response that cannot be read. */
-function attempt(codec: Codec, convert: () => unknown): WireReply | undefined {
+function attempt(codec: RepairCodec, convert: () => unknown): WireReply | undefined {
   try {
     return { status: 200, headers: {}, body: convert() };
   } catch (error) {

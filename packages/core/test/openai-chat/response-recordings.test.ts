@@ -3,7 +3,7 @@ import { chatContext, type Json } from '../../../../test/sdk/chat.ts';
 import { isObject, objects, officialUsage } from '../../../../test/sdk/chat-normal.ts';
 import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { CodecError } from '../../src/canonical/notes.ts';
-import { decodeResponse, encodeResponse } from '../../src/protocols/openai-chat/response.ts';
+import { decodeResponse, encodeResponse, readPlain } from '../../src/protocols/openai-chat/response.ts';
 
 const bodies = readManifest()
   .filter(({ protocol, stream, status }) => protocol === 'openai-chat' && !stream && status < 400)
@@ -149,7 +149,7 @@ function normalised(body: Json): Json {
 describe.skipIf(!SHARED).each(bodies.filter((recording) => !isFailure(recording)))('#47 identity of $file', ({ body }) => {
   test('decode + encode gives back everything', () => {
     const context = chatContext();
-    expect(encodeResponse(decodeResponse(body, context), context)).toEqual(normalised(body));
+    expect(encodeResponse(decodeResponse(body, context, readPlain), context)).toEqual(normalised(body));
   });
 });
 

@@ -3,7 +3,7 @@ import { type Completion, chatContext, type Json, SDKS } from '../../../../test/
 import type { CanonicalResponse, ContentBlock } from '../../src/canonical/message.ts';
 import { CodecError } from '../../src/canonical/notes.ts';
 import { decodeCarrier } from '../../src/codec/answers.ts';
-import { decodeResponse, encodeResponse } from '../../src/protocols/openai-chat/response.ts';
+import { decodeResponse, encodeResponse, readPlain } from '../../src/protocols/openai-chat/response.ts';
 
 const body = (message: Json, choice: Json = {}, rest: Json = {}): Json => ({
   id: 'chatcmpl-1',
@@ -15,7 +15,7 @@ const body = (message: Json, choice: Json = {}, rest: Json = {}): Json => ({
 });
 const call = (id: string, name: string, args: unknown): Json => ({ id, type: 'function', function: { name, arguments: args } });
 
-const decode = (wire: unknown): CanonicalResponse => decodeResponse(wire, chatContext());
+const decode = (wire: unknown): CanonicalResponse => decodeResponse(wire, chatContext(), readPlain);
 
 const DECODE: { name: string; wire: Json; want: object }[] = [
   {

@@ -4,6 +4,7 @@ import { decodeBody, encodeResponses, responseOf, responsesContext } from '../..
 import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalResponse } from '../../src/canonical/message.ts';
+import { echoRequest } from '../../src/protocols/openai-responses/content-encode.ts';
 import { encodeResponse } from '../../src/protocols/openai-responses/response.ts';
 
 const cases = readCases().map(({ id, protocol, raw }) => ({ name: `case ${id}`, protocol, bytes: bytesOf(raw) as Uint8Array }));
@@ -40,5 +41,5 @@ const rows = [...cases, ...recordings].flatMap(({ name, protocol: id, bytes }) =
 test.each(rows)('$protocol.id $name: accumulate, then convert, is convert, then accumulate', ({ context, events, message }) => {
   const live = responseOf(encodeResponses(events, context));
   // JSON has no undefined, and no -0.
-  expect(live).toEqual(JSON.parse(JSON.stringify(encodeResponse(message, context))));
+  expect(live).toEqual(JSON.parse(JSON.stringify(encodeResponse(message, context, echoRequest))));
 });

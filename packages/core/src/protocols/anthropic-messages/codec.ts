@@ -2,22 +2,20 @@ import { readBodyTarget } from '../../codec/deployment.ts';
 import type { Codec } from '../../codec/protocol.ts';
 import { buildHeaders, buildUrl, detectInterface, ownsPath, supports } from './endpoints.ts';
 import { MessagesGrammar } from './grammar.ts';
-import { anthropicMessages } from './index.ts';
 import { countTokensRequest, countTokensResponse, modelInfo, models } from './models.ts';
-import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
+import { anthropicMessagesRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { decodeResponse, encodeResponse, peekUsage } from './response.ts';
+import { peekUsage } from './response.ts';
 import { readOutputLimit } from './settings.ts';
-import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS } from './wire.ts';
 
 export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';
 
 /** Anthropic Messages in both directions: requests, responses, streams, errors, models and token counts. */
 export const anthropicMessagesCodec: Codec = {
-  ...anthropicMessages,
+  ...anthropicMessagesRepair,
   roles: ['client', 'upstream'],
   grammar: () => new MessagesGrammar(),
   profileFor,
@@ -34,13 +32,10 @@ export const anthropicMessagesCodec: Codec = {
   readTarget: readBodyTarget,
   readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
-  response: { decode: decodeResponse, encode: encodeResponse },
   peekUsage,
-  error: { decode: decodeErrorReply, encode: encodeError },
   heartbeat: 'event: ping\ndata: {"type": "ping"}\n\n',
   terminal: { rule: 'anthropic/message-stop-missing', frame: { event: 'message_stop', data: '{"type":"message_stop"}' } },
   modelsQuery: '?limit=1000',
-  streamEncoder: encodeStream,
   models,
   modelInfo,
   countTokens: { request: countTokensRequest, response: countTokensResponse },

@@ -1,15 +1,12 @@
 import type { Codec } from '../../codec/protocol.ts';
 import { buildHeaders, buildUrl, detectInterface, isSse, normalise, ownsPath, readTarget, supports } from './endpoints.ts';
 import { GeminiGrammar } from './grammar.ts';
-import { gemini } from './index.ts';
 import { countRequest, countResponse, embeddingRequest, embeddingResponse, modelInfo, models } from './models.ts';
-import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
+import { geminiRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { decodeResponse, encodeResponse } from './response.ts';
 import { readOutputLimit } from './settings.ts';
-import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS, toCamelCase } from './wire.ts';
 
 export { readKey } from './endpoints.ts';
@@ -17,7 +14,7 @@ export { DEFAULT_GEMINI_PROFILE, GEMINI_MODELS, GEMINI_PROFILES, profileFor } fr
 
 /** Gemini in both directions: requests, responses, streams, errors, models, embeddings, token counts. */
 export const geminiCodec: Codec = {
-  ...gemini,
+  ...geminiRepair,
   roles: ['client', 'upstream'],
   grammar: () => new GeminiGrammar(true),
   profileFor,
@@ -36,14 +33,10 @@ export const geminiCodec: Codec = {
   readTarget,
   readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
-  response: { decode: decodeResponse, encode: encodeResponse },
-  error: { decode: decodeErrorReply, encode: encodeError },
   framing: (path) => (isSse(path) ? 'sse' : 'json-array'),
-  // Google's clients expect CRLF. They fail on comments, and there is no event for a heartbeat.
-  lineEnd: '\r\n',
+  // No heartbeat: Google's clients fail on comments, and there is no event for it.
   repeatsErrors: true,
   modelsQuery: '?pageSize=1000',
-  streamEncoder: encodeStream,
   models,
   modelInfo,
   embeddings: { request: embeddingRequest, response: embeddingResponse },

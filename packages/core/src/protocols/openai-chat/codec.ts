@@ -2,22 +2,20 @@ import { readBodyTarget } from '../../codec/deployment.ts';
 import type { Codec } from '../../codec/protocol.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './endpoints.ts';
 import { ChatGrammar } from './grammar.ts';
-import { openaiChat } from './index.ts';
 import { embeddingRequest, embeddingResponse, modelInfo, models, rerankRequest, rerankResponse } from './models.ts';
-import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
+import { openaiChatRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { adjustForwarded, encodeRequest } from './request-encode.ts';
-import { decodeResponse, encodeResponse, peekUsage } from './response.ts';
+import { decodeResponse, encodeResponse, peekUsage, readPlain } from './response.ts';
 import { readOutputLimit } from './settings.ts';
-import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profiles.ts';
 
 /** OpenAI Chat in both directions: requests, responses, streams, errors, models, embeddings, rerank. */
 export const openaiChatCodec: Codec = {
-  ...openaiChat,
+  ...openaiChatRepair,
   roles: ['client', 'upstream'],
   grammar: () => new ChatGrammar(),
   profileFor,
@@ -36,13 +34,11 @@ export const openaiChatCodec: Codec = {
   readTarget: readBodyTarget,
   readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
-  response: { decode: decodeResponse, encode: encodeResponse },
+  response: { decode: (body, context) => decodeResponse(body, context, readPlain), encode: encodeResponse },
   peekUsage,
-  error: { decode: decodeErrorReply, encode: encodeError },
   heartbeat: ': ping\n\n',
   terminal: { rule: 'sse/missing-done', frame: { data: '[DONE]' } },
   hasFingerprint: true,
-  streamEncoder: encodeStream,
   models,
   modelInfo,
   embeddings: { request: embeddingRequest, response: embeddingResponse },

@@ -41,10 +41,13 @@ import {
 
 // ---- decode
 
-/** Decodes a whole `chat.completion`; throws a CodecError if it is an error. */
-export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
+/**
+ * Decodes a whole `chat.completion`; throws a CodecError if it is an error. `readFast` is `readPlain` where speed matters
+ * more than the size of a bundle.
+ */
+export function decodeResponse(body: unknown, context: Context, readFast?: typeof readPlain): CanonicalResponse {
   if (!isObject(body) || !listOrEmpty(body['choices']).some(isObject)) throw new CodecError(readError(body));
-  return readPlain(body, context) ?? readAsStream(body, context);
+  return readFast?.(body, context) ?? readAsStream(body, context);
 }
 
 function readError(body: unknown): CanonicalError {

@@ -1,10 +1,10 @@
 import type { Codec } from '../../codec/protocol.ts';
+import { echoRequest } from './content-encode.ts';
 import { buildHeaders, buildUrl, detectInterface, ownsPath, readTarget, supports } from './endpoints.ts';
 import { ResponsesGrammar } from './grammar.ts';
-import { openaiResponses } from './index.ts';
 import { countRequest, countResponse, modelInfo, models } from './models.ts';
-import { decodeErrorReply, encodeError } from './outcome.ts';
 import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
+import { openaiResponsesRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
@@ -16,7 +16,7 @@ export { DEFAULT_RESPONSES_PROFILE, OPENAI_RESPONSES_PROFILES, profileFor } from
 
 /** OpenAI Responses in both directions: requests, responses, streams, errors, models and token counts. */
 export const openaiResponsesCodec: Codec = {
-  ...openaiResponses,
+  ...openaiResponsesRepair,
   roles: ['client', 'upstream'],
   grammar: () => new ResponsesGrammar(),
   profileFor,
@@ -33,11 +33,10 @@ export const openaiResponsesCodec: Codec = {
   readTarget,
   readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
-  response: { decode: decodeResponse, encode: encodeResponse },
-  error: { decode: decodeErrorReply, encode: encodeError },
+  response: { decode: decodeResponse, encode: (response, context) => encodeResponse(response, context, echoRequest) },
+  streamEncoder: (context) => encodeStream(context, echoRequest),
   // The protocol has no such event, and the SDK throws on unknown events but skips comments.
   heartbeat: ': ping\n\n',
-  streamEncoder: encodeStream,
   models,
   modelInfo,
   countTokens: { request: countRequest, response: countResponse },

@@ -396,7 +396,7 @@ const UNREPORTED = {
 } as const satisfies JsonObject;
 
 /** Builds the envelope of a response. */
-export function encodeEnvelope(message: MessageStart['message'], context: CodecContext): Envelope {
+export function encodeEnvelope(message: MessageStart['message'], context: CodecContext, echo?: Echo): Envelope {
   const foreign = isForeign(message, PROTOCOL, context);
   const { id: set, ...fields } = context.envelope ?? NO_FIELDS;
   const own = foreign ? encodeId(message.id) : message.id || context.newId('resp_');
@@ -414,7 +414,8 @@ export function encodeEnvelope(message: MessageStart['message'], context: CodecC
       model: chooseModel(message.model, context) || message.model,
       output: [],
       ...(foreign && UNREPORTED),
-      ...echoRequest(context, foreign),
+      ...buildDefaults(foreign),
+      ...(context.request && echo?.(context.request, context)),
       ...encodeTier(message.service_tier, foreign, context),
       // Not a field of OpenAI, but other servers of this protocol send it.
       ...(!foreign && message.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
@@ -428,43 +429,70 @@ const NO_FIELDS: JsonObject = {};
 
 const encodeId = (id: string): string => (id.startsWith('resp_') ? id : `resp_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
 
-const EMPTY_REQUEST: CanonicalRequest = { model: '', messages: [], parameters: {} };
-
-/** The request fields that a response repeats; the defaults of the API where the request has none. */
-function echoRequest(context: CodecContext, foreign: boolean): JsonObject {
-  const { request = EMPTY_REQUEST } = context;
-  const { parameters, state, tools = [] } = request;
-  const kept = objectOrEmpty(request.extensions?.[PROTOCOL]);
+/** The fields of a response that repeat the request, as the API fills them where the request has none. */
+const buildDefaults = (foreign: boolean): JsonObject => {
   // OpenAI reports the default for an unset field; for another upstream of this protocol it is unknown.
   const unset = foreign ? 1 : null;
-  const quiet: CodecContext = { ...context, note: () => {}, policy: {} };
-  const { text = {} } = encodeText(request, objectOrEmpty(kept['text']), quiet);
   return {
-    background: state?.background ?? false,
-    instructions: encodeSystem(request.system ?? [], false).instructions ?? null,
-    max_output_tokens: parameters.max_tokens ?? null,
-    max_tool_calls: parameters.max_tool_calls ?? null,
-    metadata: request.metadata ?? {},
-    parallel_tool_calls: request.parallel_tool_use ?? true,
-    previous_response_id: state?.previous_response_id ?? null,
-    prompt_cache_key: request.prompt_cache?.key ?? null,
-    reasoning: {
-      effort: null,
-      summary: null,
-      ...objectOrEmpty(encodeThinking(request.thinking, kept['reasoning'], quiet)['reasoning']),
-    },
-    safety_identifier: request.user_id ?? null,
-    store: request.store ?? false,
-    temperature: parameters.temperature ?? unset,
-    text: { format: { type: 'text' }, ...objectOrEmpty(text) },
-    tool_choice: request.tool_choice ? encodeToolChoice(request.tool_choice, tools, kept['tool_choice']) : 'auto',
-    tools: encodeTools(tools, true).map(completeTool),
-    top_logprobs: parameters.top_logprobs ?? 0,
-    top_p: parameters.top_p ?? unset,
-    truncation: request.truncation ?? 'disabled',
+    background: false,
+    instructions: null,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    metadata: {},
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    prompt_cache_key: null,
+    reasoning: { effort: null, summary: null },
+    safety_identifier: null,
+    store: false,
+    temperature: unset,
+    text: { format: { type: 'text' } },
+    tool_choice: 'auto',
+    tools: [],
+    top_logprobs: 0,
+    top_p: unset,
+    truncation: 'disabled',
     user: null,
   };
-}
+};
+
+/**
+ * The fields of a response that repeat those of its request. An argument of the encoders, because it needs those of
+ * requests: a repair has no request, and its bundle does not contain them.
+ */
+export type Echo = (request: CanonicalRequest, context: CodecContext) => JsonObject;
+
+/** Echoes what the request sets; `encodeEnvelope` has the defaults of everything else. */
+export const echoRequest: Echo = (request, context) => {
+  const { parameters, state, system, tools, tool_choice: choice, metadata, store, truncation } = request;
+  const kept = objectOrEmpty(request.extensions?.[PROTOCOL]);
+  const quiet: CodecContext = { ...context, note: () => {}, policy: {} };
+  const { text = {} } = encodeText(request, objectOrEmpty(kept['text']), quiet);
+  const { reasoning } = encodeThinking(request.thinking, kept['reasoning'], quiet);
+  return dropUnset({
+    background: state?.background,
+    instructions: encodeSystem(system ?? [], false).instructions,
+    max_output_tokens: parameters.max_tokens,
+    max_tool_calls: parameters.max_tool_calls,
+    metadata,
+    parallel_tool_calls: request.parallel_tool_use,
+    previous_response_id: state?.previous_response_id,
+    prompt_cache_key: request.prompt_cache?.key,
+    reasoning: { effort: null, summary: null, ...objectOrEmpty(reasoning) },
+    safety_identifier: request.user_id,
+    store,
+    temperature: parameters.temperature,
+    text: { format: { type: 'text' }, ...objectOrEmpty(text) },
+    tool_choice: choice && encodeToolChoice(choice, tools ?? [], kept['tool_choice']),
+    tools: encodeTools(tools ?? [], true).map(completeTool),
+    top_logprobs: parameters.top_logprobs,
+    top_p: parameters.top_p,
+    truncation,
+  });
+};
+
+const dropUnset = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 
 /** Schemas require these fields of an echoed function, even if the request left them out. */
 const completeTool = (tool: JsonObject): JsonObject =>

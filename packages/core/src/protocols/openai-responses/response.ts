@@ -6,7 +6,7 @@ import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
-import { encodeEnvelope, OutputEncoder, readEnvelopeExtensions } from './content-encode.ts';
+import { type Echo, encodeEnvelope, OutputEncoder, readEnvelopeExtensions } from './content-encode.ts';
 import { decodeErrorBody, decodeStop, type Ending, encodeFinalUsage, encodeStop } from './outcome.ts';
 import { decodeStream, isWholeResponse } from './stream-decode.ts';
 import { nonBlank, PROTOCOL } from './wire.ts';
@@ -30,12 +30,12 @@ function readError(body: unknown): CanonicalError {
 }
 
 /** Encodes a whole response with all fields that the official type requires; throws if it is a failure. */
-export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
+export function encodeResponse(response: CanonicalResponse, context: CodecContext, echo?: Echo): JsonObject {
   const { content, stop_details: details, extensions, usage, error, choices } = response;
   const stop = resolveStopReason(response, details, error, context);
   if (choices && choices.length > 1)
     noteDropped(context, { path: '/choices', feature: 'choices', message: 'OpenAI Responses has one choice; the first is sent' });
-  const envelope = encodeEnvelope(response, context);
+  const envelope = encodeEnvelope(response, context, echo);
   const output = new OutputEncoder(envelope.id, context);
   content.forEach((block, i) => {
     output.start(i, block);

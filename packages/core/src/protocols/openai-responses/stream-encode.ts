@@ -8,18 +8,19 @@ import { objectOrEmpty } from '../../codec/read.ts';
 import { noteDropped } from '../../codec/report.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
-import { type Envelope, encodeEnvelope, encodeTier, OutputEncoder, readEnvelopeExtensions } from './content-encode.ts';
+import { type Echo, type Envelope, encodeEnvelope, encodeTier, OutputEncoder, readEnvelopeExtensions } from './content-encode.ts';
 import { encodeFailure, encodeFinalUsage, encodeStreamError, encodeUsage } from './outcome.ts';
 import { encodeEnding, endOutput } from './response.ts';
 import { PROTOCOL } from './wire.ts';
 
 /** Encodes canonical events as events of a response, in the order that every official client accepts. */
-export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
-  return new StreamEncoder(context);
+export function encodeStream(context: CodecContext, echo?: Echo): Stage<CanonicalStreamEvent, SseFrame> {
+  return new StreamEncoder(context, echo);
 }
 
 class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
+  readonly #echo: Echo | undefined;
   #envelope: Envelope | undefined;
   #output: OutputEncoder | undefined;
   #usage: CanonicalUsage | undefined;
@@ -30,8 +31,9 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #out: SseFrame[] = [];
   #hasEnded = false;
 
-  constructor(context: CodecContext) {
+  constructor(context: CodecContext, echo: Echo | undefined) {
     this.#context = context;
+    this.#echo = echo;
   }
 
   push(event: CanonicalStreamEvent): Iterable<SseFrame> {
@@ -110,7 +112,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   #start(message: MessageStart['message']): { envelope: Envelope; output: OutputEncoder } {
-    const envelope = encodeEnvelope(message, this.#context);
+    const envelope = encodeEnvelope(message, this.#context, this.#echo);
     const output = new OutputEncoder(envelope.id, this.#context, this.#send);
     this.#envelope = envelope;
     this.#output = output;

@@ -1,0 +1,20 @@
+import type { RepairCodec } from '../../codec/protocol.ts';
+import { AnthropicCheck, AnthropicWatch } from './departures.ts';
+import { anthropicMessages } from './index.ts';
+import { decodeErrorReply, encodeError } from './outcome.ts';
+import { DEFAULT_ANTHROPIC_PROFILE } from './profiles.ts';
+import { decodeResponse, encodeResponse } from './response.ts';
+import { encodeStream } from './stream-encode.ts';
+
+/** Anthropic Messages responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
+export const anthropicMessagesRepair: RepairCodec = {
+  ...anthropicMessages,
+  pathEnd: /\/messages$/,
+  // The tables of providers describe what requests may contain.
+  profileFor: () => DEFAULT_ANTHROPIC_PROFILE,
+  response: { decode: decodeResponse, encode: encodeResponse },
+  error: { decode: decodeErrorReply, encode: encodeError },
+  streamEncoder: encodeStream,
+  check: (report) => new AnthropicCheck(report),
+  watch: () => new AnthropicWatch(),
+};
