@@ -223,18 +223,13 @@ interface LimitParts {
 }
 
 /** How the exchanges of a gateway are recorded. */
-export function createKeeping(
-  store: Pick<Store, 'status'>,
-  ledger: Ledger,
-  { durability, clock, log, metrics, redact }: KeepingOptions,
-): RecordKeeping {
+export function createKeeping(ledger: Ledger, { durability, clock, log, metrics, redact }: KeepingOptions): RecordKeeping {
   let isLogged = false;
   return {
     ledger,
     durability,
     clock,
     ...(redact && { redact }),
-    isFailing: () => store.status().last_error !== null,
     onLate: (reason) => {
       metrics.lateRecords.inc();
       // One line per outage: every response of it would log the same.

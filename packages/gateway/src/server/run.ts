@@ -409,7 +409,7 @@ export function createServices(options: ServiceOptions): Services {
     metrics,
     keeping:
       store &&
-      createKeeping(store, watchLedger(feed?.watch(store) ?? store, options.tracer), {
+      createKeeping(watchLedger(feed?.watch(store) ?? store, options.tracer), {
         durability,
         clock,
         log,

@@ -28,6 +28,7 @@ export { classify, type Outcome } from './rows.ts';
 export { backUp, restore } from './sqlite/backup.ts';
 export { defaultDataFolder, listFiles } from './sqlite/folder.ts';
 export type { Ledger, Store, StoreOptions, StoreReader } from './store.ts';
+export { Write } from './write-queue.ts';
 
 /**
  * Opens the store of a gateway. Throws a `StoreError`: `not_writable` (a caller may open one in memory instead), `owned` by another

@@ -15,7 +15,7 @@ import type {
   UsageRow,
 } from './queries.ts';
 import type { AttemptOpening, AttemptProgress, AttemptSettlement, ExchangeOpening, ExchangeSettlement } from './rows.ts';
-import type { QueueStatus } from './write-queue.ts';
+import type { QueueStatus, Write } from './write-queue.ts';
 
 /** Queries. They run outside of the event loop and see every row that is durable. */
 export interface StoreReader extends KeyReader {
@@ -36,25 +36,24 @@ export interface StoreReader extends KeyReader {
   close(): Promise<unknown>;
 }
 
-/**
- * The ledger. Each write resolves when it is durable, and rejects with a `StoreError`. Every write can be repeated: only the first one
- * counts. A promise that nobody waits for causes no unhandled rejection.
- */
+/** The ledger. Every write can be repeated: only the first one counts. */
 export interface Ledger {
   /** An id for a new exchange, with the time to pass along. */
   createId(): Admission;
   /** False while too many rows wait; refuse new requests with 503. `openExchange` then rejects with the code `full`. */
   readonly accepting: boolean;
+  /** Whether the last transaction failed. */
+  readonly isFailing: boolean;
   /** At admission. */
-  openExchange(row: ExchangeOpening): Promise<void>;
+  openExchange(row: ExchangeOpening): Write;
   /** Before the request is sent to the upstream. */
-  openAttempt(row: AttemptOpening): Promise<void>;
+  openAttempt(row: AttemptOpening): Write;
   /** Optional, such as at the first content: usage so far, which counts if the gateway crashes. */
-  reportProgress(row: AttemptProgress): Promise<void>;
+  reportProgress(row: AttemptProgress): Write;
   /** At the end of an attempt. */
-  settleAttempt(row: AttemptSettlement): Promise<void>;
+  settleAttempt(row: AttemptSettlement): Write;
   /** At the end, before the client receives the last bytes. Adds the exchange to the roll-ups in the same transaction. */
-  settleExchange(row: ExchangeSettlement): Promise<void>;
+  settleExchange(row: ExchangeSettlement): Write;
 }
 
 /** The store of a gateway. */

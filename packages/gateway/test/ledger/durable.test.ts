@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterEach(() => {
   ledger.reset();
   keeping.late.length = 0;
-  keeping.isStoreFailing = false;
+  ledger.isFailing = false;
 });
 
 afterAll(async () => {
@@ -104,7 +104,7 @@ describe.each(PAIRS)('a stream of $name', (pair) => {
   });
 
   test.each(['a failing store', 'rows that cannot be written'])('is not delayed by %s, and is counted as late', async (what) => {
-    keeping.isStoreFailing = what === 'a failing store';
+    ledger.isFailing = what === 'a failing store';
     ledger.held = ['openAttempt', 'settleExchange'];
     const { script, goOn } = inHalves(pair);
     faultd.play(script);
