@@ -35,7 +35,7 @@ export interface QueueStatus {
  * A row on its way to the database. It can be awaited: it resolves when it is durable, and rejects with a `StoreError`. A row that
  * nobody waits for costs no promise, and its failure is counted in the status only.
  */
-export class Write implements PromiseLike<void> {
+export class Write implements PromiseLike<undefined> {
   #end: 'none' | 'durable' | StoreError = 'none';
   #listeners: ((error?: StoreError) => void)[] | undefined;
 
@@ -59,12 +59,12 @@ export class Write implements PromiseLike<void> {
   }
 
   // biome-ignore lint/suspicious/noThenProperty: writes are awaited like promises, but most have no promise.
-  then<Value = void, Failure = never>(
-    onDurable?: ((value: void) => Value | PromiseLike<Value>) | null,
+  then<Value = undefined, Failure = never>(
+    onDurable?: ((value: undefined) => Value | PromiseLike<Value>) | null,
     onFailure?: ((error: unknown) => Failure | PromiseLike<Failure>) | null,
   ): Promise<Value | Failure> {
-    const ended = new Promise<void>((resolve, reject) => {
-      this.onEnd((error) => (error ? reject(error) : resolve()));
+    const ended = new Promise<undefined>((resolve, reject) => {
+      this.onEnd((error) => (error ? reject(error) : resolve(undefined)));
     });
     return ended.then(onDurable, onFailure);
   }
