@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { CheckError, checkConfig } from '../config/check.ts';
 import { type listSettings, ORIGINS } from '../config/effective.ts';
-import type { Reload } from '../config/reloads.ts';
+import { RELOAD_CAUSES, type Reload } from '../config/reloads.ts';
 import type { GatewayState } from '../config/resolve.ts';
 import { MAX_VALIDATED_LENGTH, type Validation } from '../config/validate.ts';
 import { Problem } from './problem.ts';
@@ -26,7 +26,7 @@ export const SETTINGS = z.strictObject({
       value: text.describe('As text; null when it is or may be a secret.'),
       reference: text.describe('What the file refers to, as written: `env:NAME`, `file:/path`; null without a reference.'),
       origin: z.enum(ORIGINS),
-      line: place.describe('The line of the file.'),
+      line: place.describe('The line of the file, or of the configuration in the database.'),
     }),
   ),
   omitted: z.int().min(0).describe('Settings beyond the first 2,000.'),
@@ -43,7 +43,10 @@ export const RELOADS = z.strictObject({
   reloads: z.array(
     z.strictObject({
       at: z.iso.datetime(),
-      by: z.enum(['start', 'file', 'signal']).describe('The start of the gateway, a change of the file, or SIGHUP.'),
+      by: z
+        .enum(RELOAD_CAUSES)
+        .describe('The start of the gateway, a change of the file, SIGHUP, or a new version in the database.'),
+      version: z.int().nullable().describe('The version of the configuration in the database; null for a file.'),
       ok: z.boolean().describe('Whether the configuration was put in force; if not, the previous one was kept.'),
       reason: text.describe('Why it was rejected.'),
       restart: z.array(z.string()).describe('Changed sections that take effect after a restart.'),
@@ -54,9 +57,10 @@ export const RELOADS = z.strictObject({
 
 /** The last reloads, newest first. */
 export const viewReloads = ({ reloads }: ConfigFacts): z.infer<typeof RELOADS> => ({
-  reloads: reloads().map(({ at, by, reason, restart, warnings }) => ({
+  reloads: reloads().map(({ at, by, version, reason, restart, warnings }) => ({
     at: new Date(at).toISOString(),
     by,
+    version: version ?? null,
     ok: reason === undefined,
     reason: reason ?? null,
     restart: [...restart],
