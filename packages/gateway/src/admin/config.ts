@@ -1,4 +1,4 @@
-/** The configuration in the admin API: every setting with its origin, the last reloads, and the check of a pasted file. */
+/** The configuration in the admin API: every setting with its origin, the last reloads, versions, and the check of a pasted file. */
 
 import { z } from 'zod';
 import { CheckError, checkConfig } from '../config/check.ts';
@@ -6,12 +6,15 @@ import { type listSettings, ORIGINS } from '../config/effective.ts';
 import { RELOAD_CAUSES, type Reload } from '../config/reloads.ts';
 import type { GatewayState } from '../config/resolve.ts';
 import { MAX_VALIDATED_LENGTH, type Validation } from '../config/validate.ts';
+import type { ConfigVersion, ConfigVersions } from '../store/index.ts';
 import { Problem } from './problem.ts';
 
 /** Where the configuration in force comes from. */
 export interface ConfigFacts {
   settings(): ReturnType<typeof listSettings>;
   reloads(): readonly Reload[];
+  /** The version of the database that this node uses; undefined when it has a file. */
+  version(): number | undefined;
 }
 
 const text = z.string().nullable();
@@ -66,6 +69,41 @@ export const viewReloads = ({ reloads }: ConfigFacts): z.infer<typeof RELOADS> =
     restart: [...restart],
     warnings,
   })),
+});
+
+/** Versions of the configuration in the database. */
+export const VERSIONS = z.strictObject({
+  used: z.int().nullable().describe('The version that this node uses; null when its configuration is a file.'),
+  versions: z.array(
+    z.strictObject({
+      version: z.int().min(1),
+      at: z.iso.datetime(),
+      author: z.string().describe('The user and the host of the command.'),
+      comment: z.string(),
+      digest: z.string().describe('SHA-256 of the text, in hex.'),
+      rollback_of: z.int().nullable().describe('The version whose text this one repeats.'),
+    }),
+  ),
+});
+
+/** The last versions, newest first. The first one is in force. */
+export async function viewVersions(
+  { version }: ConfigFacts,
+  configs: ConfigVersions | undefined,
+  limit: number,
+): Promise<z.infer<typeof VERSIONS>> {
+  const versions = (await configs?.list(limit)) ?? [];
+  return { used: version() ?? null, versions: versions.map(viewVersion) };
+}
+
+/** A version, for programs. */
+export const viewVersion = ({ ts, ...row }: ConfigVersion): z.infer<typeof VERSIONS>['versions'][number] => ({
+  version: row.version,
+  at: new Date(ts).toISOString(),
+  author: row.author,
+  comment: row.comment,
+  digest: row.digest,
+  rollback_of: row.rollback_of,
 });
 
 /** A configuration to check. */

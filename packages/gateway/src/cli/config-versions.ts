@@ -2,6 +2,7 @@
 
 import { hostname, userInfo } from 'node:os';
 import { oneLine } from '@sluice/lab/text';
+import { viewVersion } from '../admin/config.ts';
 import { ConfigError } from '../config/document.ts';
 import { expandReferences } from '../config/secrets.ts';
 import { findSharedProblems, looksSecret } from '../config/validate.ts';
@@ -202,15 +203,6 @@ async function printChange({ added, current }: Change, { json }: VersionOptions,
   else await io.stdout.write(`Version ${version} has the same text and stays in force.\n`);
   return EXIT.ok;
 }
-
-const viewVersion = ({ version, ts, author, comment, digest, rollback_of }: ConfigVersion): object => ({
-  version,
-  at: new Date(ts).toISOString(),
-  author,
-  comment,
-  digest,
-  rollback_of,
-});
 
 function formatVersions(versions: readonly ConfigVersion[], { bold, dim }: Colors): string {
   if (versions.length === 0) return 'There are no versions. Store one with "sluice config push FILE".\n';

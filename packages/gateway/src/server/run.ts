@@ -180,7 +180,11 @@ export async function run({
       ...{ env, state: current, flags, folder: store.folder },
     }),
   );
-  const config: AdminContext['config'] = { settings: () => readSettings(state), reloads: () => reloads.list() };
+  const config: AdminContext['config'] = {
+    settings: () => readSettings(state),
+    reloads: () => reloads.list(),
+    version: () => version().version,
+  };
   const admin = createAdmin(
     {
       ...{ store, keys, feed, access, captures, listBudgets, state: () => state, file: file ?? null, config, hasKeys, redact },

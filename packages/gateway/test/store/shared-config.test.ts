@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Running, run as serve } from '../../src/server/run.ts';
 import type { ConfigVersions } from '../../src/store/index.ts';
@@ -90,11 +91,11 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes with "config: store"', (
     expect(await push(url, write('one'), '--comment', 'first')).toMatchObject({ code: 0 });
     const nodes = [await start(), await start()];
     for (const node of nodes) expect(await listModels(node)).toContain('one');
-    const started = performance.now();
     expect(await push(url, write('one', 'two'), '--expect', '1')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Version 2 is in force instead of 1\./),
     });
+    const started = performance.now();
     for (const node of nodes) await serves(node, 'two');
     expect(performance.now() - started).toBeLessThan(2000);
     expect(await Promise.all(nodes.map(readVersion))).toEqual([2, 2]);
@@ -126,6 +127,10 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes with "config: store"', (
       { by: 'store', version: 2, ok: true },
       { by: 'start', version: 1, ok: true },
     ]);
+    expect(JSON.parse(await read(node, '/admin/v1/config/versions?limit=2'))).toMatchObject({
+      used: 3,
+      versions: [{ version: 3, rollback_of: 1 }, { version: 2 }],
+    });
     const { settings } = JSON.parse(await read(node, '/admin/v1/config/settings'));
     const origins = Object.fromEntries(settings.map(({ path, origin }: Record<string, string>) => [path, origin]));
     expect(origins).toMatchObject({ 'models.one': 'store', 'listen.port': 'file', store: 'environment' });
@@ -162,7 +167,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes with "config: store"', (
     ]);
     // A node that starts has no version to keep.
     await expect(start()).rejects.toThrow('the environment variable GROQ_TOKEN is not set');
-    await push(url, write('three'));
+    await push(url, `reset: true\n${write('three')}`);
     await Promise.all([complete, lacking].map((node) => serves(node, 'three')));
   });
 
@@ -218,11 +223,14 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('sluice config push', () => {
     expect(await config(url, ['rollback', '7'])).toMatchObject({ code: 1, stderr: expect.stringContaining('no version 7') });
   });
 
+  /** Shared by the tests that store nothing. */
+  let empty: Promise<string> | undefined;
+
   const SECRET = 'canary-0123456789abcdef';
 
   test.each<[string, string, string]>([
     ['broken YAML', 'models: [\n', 'shared.yaml:2:1'],
-    ['an unknown key', `modles: {}\n${write('a')}`, 'unknown key "modles" (did you mean "models"?)'],
+    ['an unknown key', `modles: {}\n${write('a')}`, 'unknown key "modles"; did you mean "models"?'],
     ['an unknown target', 'models: { a: nowhere/x }\n', 'models.a'],
     ['no settings', '# nothing\n', 'has no settings'],
     ['a NUL', `${write('a')}# \0\n`, 'NUL'],
@@ -237,13 +245,18 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('sluice config push', () => {
     ['one of several keys', `providers: { groq: { api_keys: [env:A, ${SECRET}] } }\n`, 'providers.groq.api_keys[1]: is a secret'],
     ['a client key', `auth: { keys: [{ key: ${SECRET}, name: a }] }\n`, 'auth.keys[0].key: is a secret'],
     ['an admin key', `admin: { key: ${SECRET} }\n`, 'admin.key: is a secret'],
-    ['a header', `providers: { groq: { api_key: env:A, headers: { x-token: ${SECRET} } } }\n`, 'headers["x-token"]'],
+    [
+      'a header',
+      `providers: { groq: { api_key: env:A, headers: { x-token: ${SECRET} } } }\n`,
+      'providers.groq.headers.x-token: is a secret',
+    ],
     ['a password of Redis', `limits_store: redis://:${SECRET}@h:1\n`, 'limits_store: is a secret'],
     ['an alias', `providers: { groq: { organization: &k ${SECRET}, api_key: *k } }\n`, 'providers.groq.api_key: is a secret'],
     ['a comment', `# was: sk-${SECRET}\n${write('a')}`, 'shared.yaml:1:1: a text in this line looks like a secret'],
     ['a query', `providers: { p: { protocol: gemini, base_url: "http://h/?key=${SECRET}" } }\n`, 'looks like a secret'],
   ])('refuses %s, and says where', async (_, text, message) => {
-    const url = await createAddress();
+    empty ??= createAddress();
+    const url = await empty;
     const { code, stdout, stderr } = await push(url, text);
     expect({ code, text: stdout + stderr }).toEqual({ code: 1, text: expect.stringContaining(message) });
     expect(stdout + stderr).not.toContain(SECRET);
@@ -287,33 +300,30 @@ limits_store: { url: env:REDIS_URL, expected_nodes: 2 }
     });
   });
 
-  test('a push that is killed is stored whole with its line of the audit log, or not at all', async () => {
+  test('a push that is killed within its transaction leaves nothing', async () => {
     const url = await createAddress();
     await push(url, write('one'));
     const file = join(createFolder(), 'shared.yaml');
-    // Large enough that the statement takes a while.
-    const text = `${write('two')}${`# ${'x'.repeat(998)}\n`.repeat(900)}`;
-    writeFileSync(file, text);
-    const outcomes = await Promise.all(
-      [250, 350, 450, 600].map(
-        (ms) =>
-          new Promise((resolve) => {
-            const child = execFile(
-              process.execPath,
-              [SLUICE, 'config', 'push', file],
-              { env: { PATH: '', SLUICE_STORE: url } },
-              resolve,
-            );
-            setTimeout(() => child.kill('SIGKILL'), ms);
-          }),
-      ),
-    );
-    expect(outcomes).toHaveLength(4);
+    writeFileSync(file, write('two'));
     const server = await startPostgres();
-    const rows = await server.query(url, 'SELECT version, text FROM config_versions ORDER BY version');
-    const audit = await server.query(url, "SELECT object FROM audit_log WHERE action = 'config.push' ORDER BY id");
-    expect(rows.map((row) => row['version'])).toEqual(rows.map((_, index) => index + 1));
-    expect(audit.map((row) => Number(row['object'])).sort()).toEqual(rows.map((row) => row['version']));
-    for (const row of rows.slice(1)) expect(row['text']).toBe(text);
+    const holder = new pg.Client({ connectionString: url });
+    await holder.connect();
+    closers.push(() => holder.end());
+    // The version is inserted before the line of the audit log, which has to wait now.
+    await holder.query('BEGIN; LOCK TABLE audit_log IN EXCLUSIVE MODE');
+    const child = spawn(process.execPath, [SLUICE, 'config', 'push', file], { env: { SLUICE_STORE: url }, stdio: 'ignore' });
+    const ended = new Promise((resolve) => child.once('exit', (_, signal) => resolve(signal)));
+    const countPushes = async (condition: string): Promise<number> =>
+      (await server.query(url, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND ${condition}`)).length;
+    const WAITING = "wait_event_type = 'Lock' AND query LIKE 'INSERT INTO audit_log%'";
+    await until(async () => (await countPushes(WAITING)) === 1 || undefined);
+    child.kill('SIGKILL');
+    expect(await ended).toBe('SIGKILL');
+    await holder.query('ROLLBACK');
+    await until(async () => (await countPushes("query LIKE 'INSERT INTO audit_log%'")) === 0 || undefined);
+    expect(jsonLines(await config(url, ['history', '--json']))).toMatchObject([{ version: 1 }]);
+    const lines = await server.query(url, "SELECT object FROM audit_log WHERE action = 'config.push'");
+    expect(lines).toEqual([{ object: '1' }]);
+    expect(await push(url, write('two'), '--expect', '1')).toMatchObject({ code: 0 });
   });
 });
