@@ -447,9 +447,12 @@ const SECRET_SETTING =
 /** Headers that identify the sender; others may be public. */
 const CREDENTIAL_HEADER = /\/headers\/[^/]*(authorization|key|token|secret|cookie)[^/]*$/i;
 
+/** The keys of the gateway itself, which have no placeholders. */
+const OWN_KEY = /^(auth\/keys\/\d+(\/key)?|(admin|metrics)\/key)$/;
+
 /** Shorter values are placeholders such as `none`. A proxy or a store is a secret when its URL has a password. */
 function isLiteralSecret(at: string, text: string): boolean {
-  if (text.length < 8 || isReference(text) || text.includes('${')) return false;
+  if ((text.length < 8 && !OWN_KEY.test(at)) || isReference(text) || text.includes('${')) return false;
   if (at.endsWith('/proxy') || at === 'store' || at.startsWith('limits_store')) return /:\/\/[^/]*@/.test(text);
   return !at.includes('/headers/') || CREDENTIAL_HEADER.test(at);
 }

@@ -244,6 +244,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('sluice config push', () => {
     ],
     ['one of several keys', `providers: { groq: { api_keys: [env:A, ${SECRET}] } }\n`, 'providers.groq.api_keys[1]: is a secret'],
     ['a client key', `auth: { keys: [{ key: ${SECRET}, name: a }] }\n`, 'auth.keys[0].key: is a secret'],
+    ['a short key', 'admin: { key: short }\n', 'admin.key: is a secret'],
     ['an admin key', `admin: { key: ${SECRET} }\n`, 'admin.key: is a secret'],
     [
       'a header',
