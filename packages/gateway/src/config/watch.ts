@@ -36,7 +36,7 @@ export class LiveConfig {
   #rejected: string | undefined;
   #running: Promise<void> = Promise.resolve();
   /** The read that has not begun yet. */
-  #waiting: { by: ReloadCause; readonly run: Promise<void> } | undefined;
+  #waiting: { isForced: boolean; readonly run: Promise<void> } | undefined;
   #isClosed = false;
 
   private constructor(options: WatchOptions, loaded: Loaded) {
@@ -79,7 +79,7 @@ export class LiveConfig {
   /** Uses a new version of the database, if it can be used here. */
   replaceShared(config: StoredConfig): void {
     this.#shared = config;
-    this.#enqueue('store').catch((error: Error) => this.#options.onRefused(error, 'store'));
+    this.#enqueue(false).catch((error: Error) => this.#options.onRefused(error, 'store'));
   }
 
   /** Checks later reloads against the address that the listener is bound to. */
@@ -89,7 +89,7 @@ export class LiveConfig {
 
   /** Reads the file again even if it has not changed, as on SIGHUP. */
   reload(): Promise<void> {
-    return this.#enqueue('signal');
+    return this.#enqueue(true);
   }
 
   close(): void {
@@ -114,7 +114,7 @@ export class LiveConfig {
     if (this.#isClosed || this.#quietTimer) return;
     const read = (): void => {
       this.#quietTimer = undefined;
-      this.#enqueue('file').catch((error: Error) => this.#options.onRefused(error, 'file'));
+      this.#enqueue(false).catch((error: Error) => this.#options.onRefused(error, 'file'));
     };
     this.#quietTimer = this.#clock.setTimer(read, this.#options.quietMs ?? 100).unref();
   }
@@ -127,25 +127,28 @@ export class LiveConfig {
   }
 
   /** One read at a time. Calls that arrive while a read is waiting share it. */
-  #enqueue(by: ReloadCause): Promise<void> {
+  #enqueue(isForced: boolean): Promise<void> {
     if (this.#waiting) {
-      if (this.#waiting.by !== 'signal') this.#waiting.by = by;
+      this.#waiting.isForced ||= isForced;
       return this.#waiting.run;
     }
     const run = this.#running.then(() => {
-      const cause = this.#waiting?.by ?? by;
+      const force = this.#waiting?.isForced ?? isForced;
       this.#waiting = undefined;
-      return this.#read(cause);
+      return this.#read(force);
     });
-    this.#waiting = { by, run };
+    this.#waiting = { isForced, run };
     this.#running = run.catch(() => undefined); // a failed read does not fail the next one
     return run;
   }
 
-  async #read(by: ReloadCause): Promise<void> {
+  async #read(isForced: boolean): Promise<void> {
     const { onReload, onRefused } = this.#options;
-    const isForced = by === 'signal';
-    const outcome = await this.#build(isForced);
+    const shared = this.#shared;
+    // A read because of the file may find a new version, too.
+    const isNewVersion = shared?.version !== this.#loaded.shared?.version;
+    const by = isForced ? 'signal' : isNewVersion ? 'store' : 'file';
+    const outcome = await this.#build(isForced, shared);
     if (outcome === undefined || this.#isClosed) return;
     if (outcome instanceof Error) {
       const isKnown = outcome.message === this.#rejected;
@@ -160,10 +163,9 @@ export class LiveConfig {
   }
 
   /** The new configuration, why it is rejected, or undefined when the text has not changed. */
-  async #build(isForced: boolean): Promise<Loaded | Error | undefined> {
+  async #build(isForced: boolean, shared: StoredConfig | undefined): Promise<Loaded | Error | undefined> {
     try {
       const first = await readSnapshot(this.#options.file);
-      const shared = this.#shared;
       const isNewVersion = shared?.version !== this.#loaded.shared?.version;
       const isKnown = first.text === this.#loaded.text && !isNewVersion && !(await this.#files.haveChanged());
       if (isKnown && !isForced && this.#rejected === undefined) return undefined;
