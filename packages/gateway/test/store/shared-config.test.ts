@@ -255,7 +255,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('sluice config push', () => {
     ['an alias', `providers: { groq: { organization: &k ${SECRET}, api_key: *k } }\n`, 'providers.groq.api_key: is a secret'],
     ['a comment', `# was: sk-${SECRET}\n${write('a')}`, 'shared.yaml:1:1: a text in this line looks like a secret'],
     ['a query', `providers: { p: { protocol: gemini, base_url: "http://h/?key=${SECRET}" } }\n`, 'looks like a secret'],
-  ])('refuses %s, and says where', async (_, text, message) => {
+  ])('refuses %s, and reports where', async (_, text, message) => {
     empty ??= createAddress();
     const url = await empty;
     const { code, stdout, stderr } = await push(url, text);

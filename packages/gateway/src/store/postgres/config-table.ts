@@ -31,8 +31,7 @@ const UNDEFINED_TABLE = '42P01';
 
 const MAX_ROWS = 1000;
 
-/** The SHA-256 of a configuration. */
-export const digestConfig = (text: string): string => createHash('sha256').update(text).digest('hex');
+const digestConfig = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** Reads and writes the table. */
 export class ConfigTable implements ConfigVersions {
