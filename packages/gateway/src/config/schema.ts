@@ -649,6 +649,12 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
     .describe('Folder for usage data, or memory. Default: a folder of the user, such as ~/.local/share/sluice.')
     .exactOptional(),
   store: store.exactOptional(),
+  config: z
+    .enum(['store'])
+    .describe(
+      'store: the configuration is in the database of "store", and this file has the settings of this node: listen, data, store and auth.pepper_file.',
+    )
+    .exactOptional(),
   durability: z
     .enum(DURABILITIES)
     .prefault('strict')

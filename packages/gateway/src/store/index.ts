@@ -3,6 +3,7 @@ import { isPostgres } from './postgres/address.ts';
 import { openSqliteReader, openSqliteStore } from './sqlite/store.ts';
 import type { Store, StoreOptions, StoreReader } from './store.ts';
 
+export type { ConfigVersion, ConfigVersions, StoredConfig } from './configs.ts';
 export { StoreError, type StoreErrorCode } from './errors.ts';
 export { type Filter, matchesFilter, type ParsedSearch, parseFilter, parseSearch } from './filter.ts';
 export type { Admission } from './ids.ts';

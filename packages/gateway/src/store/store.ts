@@ -1,6 +1,7 @@
 /** What the gateway needs of a store, whatever database is behind it. */
 import type { Clock } from '../http/clock.ts';
 import type { KeyReader, KeyStore } from '../keys/records.ts';
+import type { WatchedConfigs } from './configs.ts';
 import type { Filter } from './filter.ts';
 import type { Admission } from './ids.ts';
 import type {
@@ -62,6 +63,8 @@ export interface Store extends Ledger, StoreReader, KeyStore {
   readonly folder: string | null;
   /** The id of this run of the gateway. */
   readonly boot: string;
+  /** The configuration that several nodes share; undefined for a store of this gateway alone. */
+  readonly configs: WatchedConfigs | undefined;
   status(): StoreStatus;
   /** Resolves when no row waits. */
   flush(): Promise<void>;
@@ -110,7 +113,7 @@ export interface StoreOptions {
   readonly patience?: { readonly connectMs?: number; readonly statementMs?: number; readonly lockMs?: number };
   /** PostgreSQL: a node that gave no sign of life for this time is dead; 15,000 by default. */
   readonly leaseMs?: number;
-  /** PostgreSQL: how often changes of keys by other nodes are asked for; 500 by default. */
+  /** PostgreSQL: how often changes of keys and of the configuration by other nodes are asked for; 500 by default. */
   readonly keyPollMs?: number;
   /** How long `close()` tries to write what waits; 10,000 by default. */
   readonly closeMs?: number;
