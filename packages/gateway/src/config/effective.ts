@@ -133,7 +133,7 @@ const PUBLIC = new RegExp(
     'rules/\\d+/(name|use)',
     'rules/\\d+/when/(?!header/).+',
     '(models|prices|default_price|budgets|capture|idempotency|recovery|cache|limits|log)(/.+)?',
-    'affinity|model_in_answer|time_zone|data|durability|retention|reset',
+    'affinity|model_in_answer|time_zone|data|node_lease|durability|retention|reset',
   ].join('|')})$`,
 );
 

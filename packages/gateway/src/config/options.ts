@@ -39,6 +39,8 @@ export interface Options {
   readonly data?: string | undefined;
   /** The address of a PostgreSQL database, which holds keys and usage instead of the data folder. */
   readonly store?: Secret | undefined;
+  /** Milliseconds after its last heartbeat that a node of the database is taken for dead. */
+  readonly node_lease: number;
   /** Whether responses wait until their usage is on disk. */
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */

@@ -302,6 +302,7 @@ const FIXED_SECTIONS = [
   'log',
   'data',
   'store',
+  'nodeLeaseMs',
   'durability',
   'retentionDays',
   'responses',

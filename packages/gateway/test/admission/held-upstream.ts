@@ -9,6 +9,8 @@ export class HeldUpstream {
   readonly #waiting: ServerResponse[] = [];
   readonly #server = createServer((incoming, response) => {
     incoming.resume();
+    // Lists of models are not held.
+    if (incoming.method === 'GET') return void response.writeHead(404).end();
     this.received++;
     this.#waiting.push(response);
     if (!this.isHeld) this.answerAll();

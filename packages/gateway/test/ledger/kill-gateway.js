@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { openStore } from '../../out/store/index.js';
+import { endWithTests } from '../real-parts/programs.js';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
@@ -46,7 +47,7 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until clients have seen this many ends of responses. */
 export async function waitForEnds(seen, count) {
-  for (let turn = 0; turn < 1000 && seen.filter(({ hasEnd }) => hasEnd).length < count; turn++) await sleep(10);
+  for (let turn = 0; turn < 3000 && seen.filter(({ hasEnd }) => hasEnd).length < count; turn++) await sleep(10);
 }
 
 /** The configuration of a gateway in front of the upstream. */
@@ -62,6 +63,7 @@ export async function startGateway(config, ...options) {
   const port = options.includes('--port') ? [] : ['--port', '0'];
   const args = [SLUICE, 'serve', '--config', config, ...port, '--json', ...options];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  endWithTests(child);
   const closed = new Promise((resolve) => child.once('close', resolve));
   const url = await new Promise((resolve, reject) => {
     let text = '';
