@@ -12,7 +12,8 @@ import { eventually, type Started, type StartOptions } from '../gateway/start.ts
 import { TestClock } from '../gateway/test-clock.ts';
 import { findRedis } from '../real-parts/redis.js';
 import { closeBackends, createNode, createPrefix, stopServers } from './backends.ts';
-import { type Answer, answerWith, chat, createCaller, send, startGated } from './start.ts';
+import { type Answer, chat, send } from './client.ts';
+import { answerWith, createCaller, startGated } from './start.ts';
 
 /** One micro-dollar a token, so that costs can be read off the tokens. */
 const PRICE = { input: '1', output: '1' };

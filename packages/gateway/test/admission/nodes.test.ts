@@ -8,9 +8,9 @@ import { findPort } from '../real-parts/programs.js';
 import { findRedis, RedisServer } from '../real-parts/redis.js';
 import { createAddress, createFolder, startPostgres } from '../store/ledger-fixture.ts';
 import { assertBuilt } from '../store/processes.ts';
+import { chat, send } from './client.ts';
 import { HeldUpstream } from './held-upstream.ts';
 import { killProcesses, startProcess } from './process.ts';
-import { chat, send } from './start.ts';
 
 const ADMIN = 'admin-key-0123456789';
 
