@@ -218,9 +218,19 @@ export async function inspect(read, served, seen) {
     "SELECT count(*) AS rows, sum(CASE WHEN state = 'crashed' THEN 1 ELSE 0 END) AS crashed FROM exchanges",
   );
   const count = (name) => seen.filter((entry) => entry[name]).length;
+  const figures = {
+    lost: violations.filter((text) => text.endsWith(LOST)).length,
+    doubled: violations.filter((text) => text.endsWith(DOUBLED)).length,
+    open: violations.filter((text) => text.endsWith(OPEN)).length,
+  };
   const late = new Set(seen.map(({ gateway }) => gateway).filter(({ isLate }) => isLate)).size;
-  return { rows, crashed, late, contents: count('hasContent'), ends: count('hasEnd'), violations };
+  return { rows, crashed, late, ...figures, contents: count('hasContent'), ends: count('hasEnd'), violations };
 }
+
+// Violations that figures name.
+const LOST = 'saw a response, which has no row';
+const DOUBLED = 'has two rows';
+const OPEN = 'is still open';
 
 async function findViolations(read, seen) {
   const rows = new Map((await read('SELECT * FROM exchanges')).map((row) => [row.request_id, row]));
@@ -234,7 +244,7 @@ async function findViolations(read, seen) {
 
 function findViolation({ number, hasEnd, gateway }, row, answers) {
   const { input, output } = usageOf(number);
-  if (!row) return `the client of ${number} saw a response, which has no row`;
+  if (!row) return `the client of ${number} ${LOST}`;
   // A reused connection that the upstream closes is replaced, by a second attempt.
   if (row.attempts !== 1 && answers.get(row.id) > 1) return `the client of ${number} saw content of ${row.attempts} attempts`;
   if (hasEnd && row.state === 'crashed' && gateway.isLate) return undefined;
@@ -253,7 +263,7 @@ async function findOpenRows(read) {
     "SELECT id FROM exchanges WHERE state = 'open' UNION ALL SELECT exchange_id FROM attempts WHERE state = 'open'",
   );
   const twice = await read('SELECT request_id AS id FROM exchanges GROUP BY request_id HAVING count(*) > 1');
-  return [...open.map(({ id }) => `${id} is still open`), ...twice.map(({ id }) => `${id} has two rows`)];
+  return [...open.map(({ id }) => `${id} ${OPEN}`), ...twice.map(({ id }) => `${id} ${DOUBLED}`)];
 }
 
 /** No more attempts than were sent, apart from those that were killed on their way. */

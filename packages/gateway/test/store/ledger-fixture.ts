@@ -126,11 +126,11 @@ function wrapSqlite(db: Database, boot: Boot): TestLedger {
     end: async (now) => ledger.end(now),
     next: (next) => wrapSqlite(db, { ...boot, boot: next }),
     all: async (text) => readRows(db, text),
-    clear: async () => db.exec(TABLES.map((table) => `DELETE FROM ${table};`).join('')),
+    clear: async () => db.exec(DELETE_ALL),
   };
 }
 
-const TABLES = ['exchanges', 'attempts', 'usage_rollups', 'boots'];
+const DELETE_ALL = ['exchanges', 'attempts', 'usage_rollups', 'boots'].map((table) => `DELETE FROM ${table};`).join('');
 
 async function createPostgresLedger(boot: string): Promise<TestLedger> {
   const pool = createPool(await createTables('ledger'), 2);
@@ -154,7 +154,8 @@ function wrapPostgres(pool: ReturnType<typeof createPool>, boot: Boot): TestLedg
     end: async (now) => void (await pool.query('UPDATE boots SET ended_ts = $1 WHERE id = $2', [now, boot.boot])),
     next: (next) => wrapPostgres(pool, { ...boot, boot: next }),
     all: async (text) => (await pool.query(text)).rows,
-    clear: async () => void (await pool.query(`TRUNCATE ${TABLES.join(', ')}`)),
+    // For a few rows, TRUNCATE takes ten times as long.
+    clear: async () => void (await pool.query(DELETE_ALL)),
   };
 }
 
