@@ -244,7 +244,7 @@ async function findViolations(read, seen) {
 
 function findViolation({ number, hasEnd, gateway }, row, answers) {
   const { input, output } = usageOf(number);
-  if (!row) return `the client of ${number} ${LOST}`;
+  if (!row) return `the client of ${number}${gateway.isLate ? ', whose node had a slow store,' : ''} ${LOST}`;
   // A reused connection that the upstream closes is replaced, by a second attempt.
   if (row.attempts !== 1 && answers.get(row.id) > 1) return `the client of ${number} saw content of ${row.attempts} attempts`;
   if (hasEnd && row.state === 'crashed' && gateway.isLate) return undefined;
