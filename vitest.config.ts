@@ -28,6 +28,8 @@ export default defineConfig({
     env: { XDG_DATA_HOME: DATA_HOME },
     globalSetup: ['packages/gateway/test/real-parts/setup.js'],
     testTimeout: 60_000,
+    // Hooks start servers, which takes long on a busy machine.
+    hookTimeout: 60_000,
     pool: 'threads',
     // By default a core is left free, which is half of the smallest machine.
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -140,7 +140,7 @@ const PUBLIC = new RegExp(
     'rules/\\d+/(name|use)',
     'rules/\\d+/when/(?!header/).+',
     '(models|prices|default_price|budgets|capture|idempotency|recovery|cache|limits|log)(/.+)?',
-    'affinity|model_in_answer|time_zone|data|config|durability|retention|reset',
+    'affinity|model_in_answer|time_zone|data|config|node_lease|durability|retention|reset',
   ].join('|')})$`,
 );
 

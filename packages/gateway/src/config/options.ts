@@ -41,6 +41,8 @@ export interface Options {
   readonly store?: Secret | undefined;
   /** `store`: everything but the settings of a node is in the database. */
   readonly config?: 'store' | undefined;
+  /** Milliseconds after its last heartbeat that a node of the database is taken for dead. */
+  readonly node_lease: number;
   /** Whether responses wait until their usage is on disk. */
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */

@@ -76,6 +76,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     limitsStore: options.limits_store,
     data: options.data,
     store: readStore(world),
+    nodeLeaseMs: options.node_lease,
     durability: options.durability,
     retentionDays: options.retention,
     capture: options.capture,
@@ -174,6 +175,8 @@ export interface GatewayState {
   readonly data: string | undefined;
   /** The database that holds keys and usage instead of the folder. */
   readonly store: StoreAddress | undefined;
+  /** How long after its last heartbeat a node of the database is taken for dead. */
+  readonly nodeLeaseMs: number;
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
   readonly retentionDays: number | null;

@@ -578,6 +578,13 @@ const store = z
     `PostgreSQL database of keys and usage, shared by all nodes: postgres://user:password@host/database. Use a reference such as \${SLUICE_STORE}, because it has a password.`,
   );
 
+const nodeLease = duration
+  .refine((ms) => ms >= 1000 && ms <= 600_000, { error: 'must be from 1s to 10m' })
+  .prefault('15s')
+  .describe(
+    'With store: how long after its last heartbeat a node is dead, so that another one closes its requests. All nodes need the same.',
+  );
+
 const REDIS_ERROR = 'must be redis://HOST:PORT or rediss://HOST:PORT, with user, password and database where needed';
 
 const redisUrl = z
@@ -655,6 +662,7 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
       'store: the configuration is in the database of "store", and this file has the settings of this node: listen, data, store and auth.pepper_file.',
     )
     .exactOptional(),
+  node_lease: nodeLease,
   durability: z
     .enum(DURABILITIES)
     .prefault('strict')

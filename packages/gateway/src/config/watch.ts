@@ -368,6 +368,7 @@ const FIXED_SECTIONS = [
   'log',
   'data',
   'store',
+  'nodeLeaseMs',
   'durability',
   'retentionDays',
   'responses',

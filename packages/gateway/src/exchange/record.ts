@@ -264,9 +264,14 @@ class Waits {
     return new Promise((resolve) => {
       const wait: Wait = { until: this.#keeping.clock.now() + MAX_WAIT_MS, resolve };
       this.#waits.push(wait);
-      this.#timer ??= this.#keeping.clock.setTimer(this.#sweep, MAX_WAIT_MS);
+      this.#timer ??= this.#setTimer(MAX_WAIT_MS);
       write.onEnd((error) => this.#end(wait, error && String(error)));
     });
+  }
+
+  /** The connections of responses that wait keep the process alive. The timer must not: a gateway that has stopped would end 5 s later. */
+  #setTimer(ms: number): Timer {
+    return this.#keeping.clock.setTimer(this.#sweep, ms).unref();
   }
 
   /** `reason`: why the response is sent before it is recorded. */
@@ -284,7 +289,7 @@ class Waits {
     for (const wait of this.#waits) if (wait.until <= now) this.#end(wait, `the store did not answer within ${MAX_WAIT_MS} ms`);
     this.#waits = this.#waits.filter(({ resolve }) => resolve);
     const [next] = this.#waits;
-    this.#timer = next && this.#keeping.clock.setTimer(this.#sweep, Math.max(1, next.until - now));
+    this.#timer = next && this.#setTimer(Math.max(1, next.until - now));
   };
 }
 

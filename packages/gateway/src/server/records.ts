@@ -27,7 +27,7 @@ export interface DataOptions {
   env: Readonly<Record<string, string | undefined>>;
 }
 
-type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store'>;
+type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store' | 'nodeLeaseMs'>;
 
 /**
  * Opens the store. A folder that the operator has chosen must work; the default one is replaced by memory, with a
@@ -57,12 +57,12 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
 async function openDatabase(
   { url, place }: StoreAddress,
   data: string | undefined,
-  { retentionDays }: DataState,
+  { retentionDays, nodeLeaseMs: leaseMs }: DataState,
 ): Promise<Store> {
   const folder = data === undefined || data === MEMORY ? null : data;
   try {
     if (folder !== null) mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return await openStore({ folder, url: url.reveal(), retentionDays });
+    return await openStore({ folder, url: url.reveal(), retentionDays, leaseMs });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ConfigError([{ message: `store: the database ${place} cannot be used: ${reason}`, path: ['store'] }]);

@@ -120,7 +120,7 @@ describe.skipIf(!findRedis())('Redis', () => {
     // What is left can be spent to the last millionth, and no more.
     expect(typeof (await ledger.admit(at(0), TOTAL.micros - ledger.used + 1))).toBe('object');
     expect(ledger.settled).toBeLessThanOrEqual(TOTAL.micros);
-  }, 30_000);
+  }, 120_000);
 
   test('running requests of all nodes are reserved again after FLUSHALL', async () => {
     const { ledger, at } = await createCluster(2);
@@ -153,7 +153,7 @@ describe.skipIf(!findRedis())('Redis', () => {
     await expect.poll(() => at(0).isShared && at(1).isShared, { timeout: 10_000 }).toBe(true);
     await expect.poll(async () => (await at(0).list())[0]?.reserved, { timeout: 10_000 }).toBe(10_000);
     for (const member of [...ledger.running.keys()]) await ledger.end(at(0), member, 500);
-  }, 30_000);
+  }, 120_000);
 
   test('what a frozen server received too late has no effect', async () => {
     const { at } = await createCluster(1, { timeoutMs: 50 });
@@ -167,7 +167,7 @@ describe.skipIf(!findRedis())('Redis', () => {
     await expect.poll(() => at(0).isShared, { timeout: 10_000 }).toBe(true);
     const next = await at(0).take({ member: 'm3', slots: { name: 'k', limit: 2 }, rates: [] });
     expect(next.result).toBe('taken');
-  }, 30_000);
+  }, 120_000);
 
   test('killed: the part of each node at once; restarted empty: budgets are read from the ledger first', async () => {
     const { ledger, at } = await createCluster(2, { timeoutMs: 50 });
@@ -187,7 +187,7 @@ describe.skipIf(!findRedis())('Redis', () => {
     // 2,500 spent, 1,000 and 5,000 running.
     expect(await ledger.admit(at(1), 1501)).toMatchObject({ spent: 2500, reserved: 6000 });
     expect(typeof (await ledger.admit(at(0), 1500))).toBe('string');
-  }, 30_000);
+  }, 120_000);
 
   test('a gateway starts without Redis, and uses it when it is there', async () => {
     await redis.kill();
@@ -197,7 +197,7 @@ describe.skipIf(!findRedis())('Redis', () => {
     await redis.restart();
     await expect.poll(() => at(0).isShared, { timeout: 10_000 }).toBe(true);
     expect(await ledger.admit(at(0), 1)).toMatchObject({ reserved: 10_000 });
-  }, 30_000);
+  }, 120_000);
 
   test('what a dead node held is free after its lease, and what it spent is read from the ledger', async () => {
     let now = Date.now();
@@ -214,5 +214,5 @@ describe.skipIf(!findRedis())('Redis', () => {
     now += 31_000;
     // Its reservation has ended; another node has closed its exchange in the ledger meanwhile.
     await expect.poll(async () => (await alive.list())[0], { timeout: 10_000 }).toMatchObject({ spent: 700, reserved: 0 });
-  }, 30_000);
+  }, 120_000);
 });

@@ -10,7 +10,7 @@ import { Pepper } from '../../src/keys/pepper.ts';
 import type { KeyRecord, KeyStore } from '../../src/keys/records.ts';
 import { openStore, openStoreReader, type Store } from '../../src/store/index.ts';
 import { TestClock } from '../gateway/test-clock.ts';
-import { createAddress, createFolder, ENGINES, type Engine } from '../store/ledger-fixture.ts';
+import { createFolder, createTables, ENGINES, type Engine } from '../store/ledger-fixture.ts';
 
 const DAY = 86_400_000;
 
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 async function openFolder(folder: string | null, engine: Engine = 'SQLite'): Promise<Store> {
-  const url = engine === 'PostgreSQL' ? await createAddress() : undefined;
+  const url = engine === 'PostgreSQL' ? await createTables() : undefined;
   const store = await openStore({ folder, url, ballastBytes: 0 });
   closers.push(() => store.close());
   return store;

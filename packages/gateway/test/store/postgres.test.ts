@@ -5,7 +5,17 @@ import { createPool, PATIENCE } from '../../src/store/postgres/connection.ts';
 import { splitIntoGroups } from '../../src/store/postgres/ledger.ts';
 import { Partitions } from '../../src/store/postgres/partitions.ts';
 import { MIGRATIONS } from '../../src/store/schema.ts';
-import { attempt, createAddress, ENGINES, open, progress, readSums, settle, startPostgres } from './ledger-fixture.ts';
+import {
+  attempt,
+  createAddress,
+  createTables,
+  ENGINES,
+  open,
+  progress,
+  readSums,
+  settle,
+  startPostgres,
+} from './ledger-fixture.ts';
 
 const DAY = 86_400_000;
 
@@ -170,7 +180,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
   });
 
   test('has rows of a dead node closed by another, once, and its roll-ups folded', async () => {
-    const url = await createAddress();
+    const url = await createTables();
     const [first, second] = [await start(url, { node: 'a' }), await start(url, { node: 'b' })];
     await settleOne(first);
     const { id, ts } = first.createId();
@@ -200,7 +210,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
   });
 
   test('that was away is not taken for a death of the nodes', async () => {
-    const url = await createAddress();
+    const url = await createTables();
     const server = await startPostgres();
     const stores = [await start(url, { node: 'a' }), await start(url, { node: 'b' })];
     const ids = await Promise.all(
@@ -225,7 +235,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
   });
 
   test('that ends during commits loses nothing and counts nothing twice', async () => {
-    const url = await createAddress();
+    const url = await createTables();
     const server = await startPostgres();
     const store = await start(url, { batchMs: 1, batchRows: 7 });
     let isDone = false;
@@ -257,7 +267,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
   });
 
   test('that does not respond is given up in time, and the queue is bounded', async () => {
-    const url = await createAddress();
+    const url = await createTables();
     const store = await start(url, { patience: { statementMs: 300, lockMs: 300 }, maxQueuedRows: 5, closeMs: 100 });
     const pool = createPool(url, 1);
     closers.push(() => pool.end());
