@@ -28,8 +28,11 @@ function serve(config: string, ...args: string[]) {
 }
 
 test.each([
-  { config: 'log: { level: error }', missing: 'set store: postgres://… and limits_store: redis://…, or use --workers 1' },
-  { config: 'store: postgres://sluice@127.0.0.1:1/sluice', missing: 'set limits_store: redis://…, or use --workers 1' },
+  { config: 'log: { level: error }', missing: 'set store: postgres://…, or use --workers 1' },
+  {
+    config: 'store: postgres://sluice@127.0.0.1:1/sluice\nlimits_store: memory',
+    missing: 'remove limits_store: memory, or use --workers 1',
+  },
   { config: 'limits_store: redis://127.0.0.1:1', missing: 'set store: postgres://…, or use --workers 1' },
 ])('two workers with $config are refused', ({ config, missing }) => {
   const { status, stderr } = serve(config, '--workers', '2');

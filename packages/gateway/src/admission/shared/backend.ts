@@ -1,4 +1,7 @@
-/** The limits of several gateways, in Redis. A request needs one round trip; without Redis, each node uses its part of the limits. */
+/**
+ * The limits of several gateways, in a server that they share. A request needs one round trip; without the server, each node uses its
+ * part of the limits.
+ */
 
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../http/clock.ts';
@@ -16,18 +19,18 @@ import {
   type Taken,
 } from '../backend.ts';
 import type { ReadSpending } from '../memory.ts';
-import { type ClientOptions, RedisClient, type Reply } from './client.ts';
+import { type ClientOptions, LimitsClient, type Reply } from './client.ts';
+import { type Operation, QUIET_MS } from './driver.ts';
 import { type Held, Insurance, nameWindow } from './insurance.ts';
-import { QUIET_MS } from './scripts.ts';
 
-/** Keeps limits in Redis or Valkey. */
-export class RedisBackend implements LimitBackend {
-  readonly #options: RedisOptions;
-  readonly #client: RedisClient;
+/** Keeps limits in a server. */
+export class SharedBackend implements LimitBackend {
+  readonly #options: SharedOptions;
+  readonly #client: LimitsClient;
   readonly #node = randomUUID();
   readonly #held = new Map<string, Held>();
   readonly #insurance: Insurance;
-  /** Requests that ended while Redis could not be told. */
+  /** Requests that ended while the server could not be told. */
   readonly #unsent = new Map<string, SentEnding>();
   /** Accounts that this node has used, for lists. */
   readonly #accounts = new Map<string, AccountLimit>();
@@ -38,17 +41,17 @@ export class RedisBackend implements LimitBackend {
   /** The last epoch that this node was part of. */
   #last: string | undefined;
   #joining: Promise<void> | undefined;
-  /** Nodes that were alive when Redis was last used. */
+  /** Nodes that were alive when the server was last used. */
   #alive = 1;
   #isBeating = false;
   #isInsured = false;
 
-  constructor(options: RedisOptions) {
+  constructor(options: SharedOptions) {
     this.#options = options;
     const { clock, readSpending } = options;
     const countNodes = (): number => this.#countNodes();
     this.#insurance = new Insurance({ clock, readSpending, countNodes, held: this.#held });
-    this.#client = new RedisClient(options, { onReady: () => void this.#beat(), onLost: () => this.#leave() });
+    this.#client = new LimitsClient(options, { onReady: () => void this.#beat(), onLost: () => this.#leave() });
     this.#timer = clock.setRepeating(() => void this.#beat(), BEAT_MS).unref();
     this.#client.connect();
   }
@@ -80,6 +83,7 @@ export class RedisBackend implements LimitBackend {
     const accounts = money?.accounts ?? [];
     for (const account of accounts) this.#remember(account);
     const request = {
+      node: this.#node,
       member,
       slots: slots?.name,
       slot_limit: slots?.limit,
@@ -101,6 +105,7 @@ export class RedisBackend implements LimitBackend {
       else {
         const taken = readTaken(claim, reply);
         if (taken.result === 'taken') this.#hold(claim);
+        this.#confirm(member, reply);
         return taken;
       }
     }
@@ -131,7 +136,13 @@ export class RedisBackend implements LimitBackend {
       ? reply.status === 'taken'
       : this.#insurance.findShortage(micros - held.micros, held.accounts) === undefined;
     if (isRaised) held.micros = micros;
+    if (reply) this.#confirm(member, reply);
     return isRaised;
+  }
+
+  /** Another epoch may have begun before this reply was read: what is running was reserved in it without this request. */
+  #confirm(member: string, { epoch }: Reply): void {
+    if (this.#epoch !== epoch) void this.renew([{ member, slots: undefined }]);
   }
 
   async end(ending: Ending): Promise<void> {
@@ -146,7 +157,7 @@ export class RedisBackend implements LimitBackend {
     this.#postpone(ending, sent.keys, sent.charged);
   }
 
-  /** Kept until Redis is back. Too many are dropped: leases end by themselves, and the ledger has what was spent. */
+  /** Kept until the server is back. Too many are dropped: leases end by themselves, and the ledger has what was spent. */
   #postpone({ member, slots, corrections }: Ending, keys: readonly string[], charged: number | undefined): void {
     if (this.#unsent.size < MAX_UNSENT) this.#unsent.set(member, { member, slots, corrections, keys, charged });
   }
@@ -155,7 +166,7 @@ export class RedisBackend implements LimitBackend {
     const members = [...leases].map(({ member }) => member);
     for (let from = 0; from < members.length; from += BATCH) {
       const batch = members.slice(from, from + BATCH).flatMap((member) => this.#describe(member));
-      if (batch.length > 0 && !(await this.#try('renew', { leases: batch }))) return;
+      if (batch.length > 0 && !(await this.#try('renew', { node: this.#node, leases: batch }))) return;
     }
   }
 
@@ -173,10 +184,10 @@ export class RedisBackend implements LimitBackend {
     if (reply) await this.#load(accounts.filter((_, index) => Number(reply.rest[3 * index]) === 0));
   }
 
-  /** A gateway that starts waits for Redis, but not for long. */
+  /** A gateway that starts waits for the server, but not for long. */
   async #waitUntilJoined(): Promise<void> {
-    const { clock } = this.#options;
-    const until = clock.now() + START_MS;
+    const { clock, startMs = START_MS } = this.#options;
+    const until = clock.now() + startMs;
     while (!this.#epoch && !this.#isInsured && clock.now() < until) await sleep(clock, 5);
   }
 
@@ -217,29 +228,30 @@ export class RedisBackend implements LimitBackend {
     return Promise.all(accounts.map(read));
   }
 
-  /** Whether requests use Redis now. */
+  /** Whether requests use the server now. */
   get isShared(): boolean {
     return this.#client.isUsable && this.#epoch !== undefined;
   }
 
-  close(): void {
+  close(): void | Promise<void> {
     this.#timer.close();
-    this.#client.close();
+    return this.#client.close();
   }
 
-  /** Runs a script in the current epoch. Undefined when Redis cannot be used; in another epoch, the node joins it first. */
-  async #try(script: ScriptName, request: object, onSent?: () => void): Promise<Reply | undefined> {
+  /** Runs an operation in the current epoch. Undefined when the server cannot be used; in another epoch, the node joins it first. */
+  async #try(operation: Operation, request: object, onSent?: () => void): Promise<Reply | undefined> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (!this.#client.isUsable) return undefined;
       try {
-        // Its part of the limits must not be used beside Redis: what others hold is more than their parts.
+        // Its part of the limits must not be used beside the shared limits: what others hold is more than their parts.
         if (!this.#epoch) await this.#join();
         if (!this.#epoch) return undefined;
         const epoch = this.#epoch;
-        const reply = await this.#client.call(script, request, epoch);
+        const reply = await this.#client.call(operation, request, epoch);
         if (reply.status === 'late') return undefined;
+        if (reply.status === 'again') continue;
         if (reply.status !== 'epoch') return reply;
-        // Redis is empty, or was restarted. Other calls may have noticed it before.
+        // The server is empty, or was restarted. Other calls may have noticed it before.
         if (this.#epoch === epoch) this.#epoch = undefined;
       } catch (error) {
         onSent?.();
@@ -284,7 +296,7 @@ export class RedisBackend implements LimitBackend {
   }
 
   /**
-   * What has ended is charged, and what is running is reserved, also what was admitted without Redis. Rejects when that
+   * What has ended is charged, and what is running is reserved, also what was admitted without the server. Rejects when that
    * fails, or when the epoch is over.
    */
   async #recover(epoch: string): Promise<void> {
@@ -294,7 +306,7 @@ export class RedisBackend implements LimitBackend {
     }
     const leases = [...this.#held.keys()].flatMap((member) => this.#describe(member));
     for (let from = 0; from < leases.length; from += BATCH)
-      await this.#callIn(epoch, 'renew', { leases: leases.slice(from, from + BATCH) });
+      await this.#callIn(epoch, 'renew', { node: this.#node, leases: leases.slice(from, from + BATCH) });
     this.#insurance.reset();
     if (this.#isInsured) this.#options.log.info('the limits store is used again');
     this.#isInsured = false;
@@ -304,12 +316,12 @@ export class RedisBackend implements LimitBackend {
     return [...this.#unsent.values()].slice(0, BATCH);
   }
 
-  async #callIn(epoch: string, script: ScriptName, request: object): Promise<void> {
-    const { status } = await this.#client.call(script, request, epoch);
+  async #callIn(epoch: string, operation: Operation, request: object): Promise<void> {
+    const { status } = await this.#client.call(operation, request, epoch);
     if (status !== 'taken') throw new Error(`the limits store could not be updated: ${status}`);
   }
 
-  /** Every second: notices an empty Redis, joins after an outage, and reads windows again that may be wrong. */
+  /** Every second: notices an empty server, joins after an outage, and reads windows again that may be wrong. */
   async #beat(): Promise<void> {
     if (this.#isBeating || !this.#client.isUsable) return;
     this.#isBeating = true;
@@ -335,16 +347,16 @@ export class RedisBackend implements LimitBackend {
   }
 }
 
-type ScriptName = Parameters<RedisClient['call']>[0];
-
 /** What the backend works with. */
-export interface RedisOptions extends ClientOptions {
+export interface SharedOptions extends ClientOptions {
   readonly readSpending: ReadSpending;
-  /** How many gateways share the limits, for their parts when Redis cannot be used. */
+  /** How many gateways share the limits, for their parts when the server cannot be used. */
   readonly nodes: number;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn'>;
-  /** A request was admitted or refused without Redis. */
+  /** How long the start waits for the server; shorter in tests. */
+  readonly startMs?: number | undefined;
+  /** A request was admitted or refused without the server. */
   readonly onInsured: () => void;
   readonly onFailure: () => void;
 }
@@ -391,5 +403,5 @@ function readTaken({ rates: claims, money }: Claim, { status, now, rest }: Reply
       if (account) return { result: { account, spent, reserved }, rates };
     }
   }
-  throw new Error(`Redis sent an unexpected reply: ${status}`);
+  throw new Error(`the limits store sent an unexpected reply: ${status}`);
 }
