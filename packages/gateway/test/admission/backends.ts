@@ -105,7 +105,7 @@ export async function createNode(name: ServerName, { prefix, ...options }: NodeO
   const server = await useServer(name);
   const backend = new SharedBackend({
     createDriver: (events) => server.createDriver({ prefix, connectTimeoutMs: 1000 }, events),
-    timeoutMs: 1000,
+    timeoutMs: 5000,
     clock: REAL_CLOCK,
     log: SILENT,
     onInsured: () => undefined,

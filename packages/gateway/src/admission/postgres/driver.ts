@@ -17,6 +17,10 @@ export class PostgresDriver implements Driver {
   #isReady = false;
   #isClosed = false;
   #tries = 0;
+  /** Admissions that were not sent yet. */
+  readonly #waiting: Waiting[] = [];
+  /** Calls for admissions that are running. */
+  #lanes = 0;
   #timer: Timer | undefined;
 
   constructor(options: PostgresOptions, events: DriverEvents) {
@@ -47,10 +51,34 @@ export class PostgresDriver implements Driver {
     );
   }
 
-  async send(operation: Operation, request: string): Promise<unknown> {
+  send(operation: Operation, request: string): Promise<unknown> {
+    if (operation !== 'take') return this.#call(operation, request);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ request, resolve, reject });
+      if (this.#lanes < LANES) void this.#takeWaiting();
+    });
+  }
+
+  /** Admissions that wait for a connection follow in one call: they mostly need the same rows, and would wait for each other. */
+  async #takeWaiting(): Promise<void> {
+    this.#lanes++;
+    for (let batch = this.#waiting.splice(0, BATCH); batch.length > 0; batch = this.#waiting.splice(0, BATCH)) {
+      try {
+        const requests = batch.map(({ request }) => request).join();
+        const replies = batch.length === 1 ? [await this.#call('take', requests)] : await this.#call('take_all', `[${requests}]`);
+        if (!Array.isArray(replies)) throw new Error('PostgreSQL sent an unexpected reply');
+        for (const [index, { resolve }] of batch.entries()) resolve(replies[index]);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#lanes--;
+  }
+
+  async #call(name: Operation | 'take_all', request: string): Promise<unknown> {
     const pool = this.#pool;
     try {
-      const { rows } = await pool.query<{ reply: unknown }>(`SELECT ${nameFunction(operation)}($1::jsonb) AS reply`, [request]);
+      const { rows } = await pool.query<{ reply: unknown }>(`SELECT ${nameFunction(name)}($1::jsonb) AS reply`, [request]);
       return rows[0]?.reply;
     } catch (error) {
       if (pool === this.#pool && isLost(error)) this.reconnect();
@@ -117,8 +145,20 @@ export interface PostgresOptions {
   readonly clock: Clock;
 }
 
+interface Waiting {
+  readonly request: string;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** More would only wait for the same rows. */
-const CONNECTIONS = 4;
+const CONNECTIONS = 3;
+
+/** Connections for admissions. The others are for what ends. */
+const LANES = 2;
+
+/** Admissions of one call. */
+const BATCH = 100;
 
 /** For tables and functions. Operations have a shorter limit of their own. */
 const STATEMENT_MS = 5000;

@@ -16,7 +16,6 @@ import {
   CRASH_MS,
   DONE_MS,
   IDLE_MS,
-  OPERATIONS,
   type Operation,
   PRUNED,
   QUIET_MS,
@@ -156,7 +155,9 @@ BEGIN${CHECK}
   IF slot_name IS NOT NULL THEN wanted := wanted || (base || 's:' || slot_name); END IF;
   FOR i IN 0 .. rate_count - 1 LOOP wanted := wanted || (base || 'c:' || (req->'rates'->i->>'counter')); END LOOP;
   FOR i IN 0 .. key_count - 1 LOOP wanted := wanted || (base || 'b:' || (req->'keys'->>i)); END LOOP;
+  IF NOT req ? 'locked' THEN
 ${LOCK}
+  END IF;
   reply := jsonb_build_array('taken', now);
   FOR row_found IN
     SELECT r.used, r.start, r.spent, r.loaded FROM unnest(wanted) WITH ORDINALITY AS w (key, number)
@@ -220,6 +221,28 @@ ${LOCK}
   RETURN reply;
 END`;
 
+/** Admits several requests of a node in one transaction: the rows of all of them are locked first, in order. */
+const TAKE_ALL = `
+DECLARE
+  wanted text[] := ARRAY(
+    SELECT (r->>'prefix') || (r->>'epoch') || ':' || name FROM jsonb_array_elements(req) AS r, LATERAL (
+      SELECT 's:' || (r->>'slots') WHERE r ? 'slots'
+      UNION ALL SELECT 'c:' || (c->>'counter') FROM jsonb_array_elements(r->'rates') AS c
+      UNION ALL SELECT 'b:' || k FROM jsonb_array_elements_text(r->'keys') AS k) AS names (name)
+  );
+  item jsonb;
+  replies jsonb := '[]';
+BEGIN
+  PERFORM set_config('lock_timeout', req->0->>'timeout', true);
+  IF NOT lock_rows(wanted) THEN
+    RETURN (SELECT jsonb_agg(jsonb_build_array('again', ${NOW})) FROM jsonb_array_elements(req));
+  END IF;
+  FOR item IN SELECT jsonb_array_elements(req) LOOP
+    replies := replies || jsonb_build_array(take(item || '{"locked": true}'));
+  END LOOP;
+  RETURN replies;
+END`;
+
 /** Raises a reservation, if that fits. */
 const RAISE = `
 DECLARE${PRELUDE}
@@ -273,18 +296,16 @@ ${LOCK}
     END LOOP;
     charge := (ending->>'charged')::bigint;
     IF charge IS NULL AND NOT ending ? 'slots' THEN CONTINUE; END IF;
-    SELECT slots, micros, keys, done INTO held FROM ${LEASES} WHERE id = base || (ending->>'member') FOR UPDATE;
-    IF NOT FOUND THEN
-      INSERT INTO ${LEASES} (id, keys, expires, done) VALUES (base || (ending->>'member'), '{}', now + ${DONE_MS}, true)
-        ON CONFLICT DO NOTHING;
-      IF NOT FOUND THEN
-        -- Its admission was committed at this moment.
-        RAISE EXCEPTION 'a request was admitted while it ended';
-      END IF;
+    INSERT INTO ${LEASES} (id, keys, expires, done) VALUES (base || (ending->>'member'), '{}', now + ${DONE_MS}, true)
+      ON CONFLICT DO NOTHING;
+    IF FOUND THEN
       IF charge IS NOT NULL THEN
         PERFORM release(base, NULL, ARRAY(SELECT jsonb_array_elements_text(ending->'keys')), 0, charge, now, now);
       END IF;
-    ELSIF NOT held.done THEN
+      CONTINUE;
+    END IF;
+    SELECT slots, micros, keys, done INTO held FROM ${LEASES} WHERE id = base || (ending->>'member') FOR UPDATE;
+    IF NOT held.done THEN
       PERFORM release(base, held.slots, held.keys, coalesce(held.micros, 0), coalesce(charge, 0), NULL, now);
       UPDATE ${LEASES} SET done = true, expires = now + ${DONE_MS} WHERE id = base || (ending->>'member');
     END IF;
@@ -452,6 +473,7 @@ END`;
 
 const BODIES = {
   take: TAKE,
+  take_all: TAKE_ALL,
   raise: RAISE,
   end: END,
   renew: RENEW,
@@ -460,7 +482,7 @@ const BODIES = {
   begin: BEGIN,
   commit: COMMIT,
   read: READ,
-} as const satisfies Record<Operation, string>;
+} as const satisfies Record<Operation | 'take_all', string>;
 
 /**
  * Names have the hash of all texts: nodes of two releases call their own functions on the same tables. Those of older releases stay.
@@ -471,19 +493,21 @@ const HASH = createHash('sha256')
   .slice(0, 10);
 
 /** The name of the function of an operation. */
-export const nameFunction = (operation: Operation | keyof typeof HELPERS): string => `limits${FORMAT}_${operation}_${HASH}`;
+export const nameFunction = (name: keyof typeof BODIES | keyof typeof HELPERS): string => `limits${FORMAT}_${name}_${HASH}`;
 
-/** Texts call helpers by their short names. */
+/** Texts call functions by their short names. */
 const qualify = (body: string): string =>
-  body.replace(/\b(lock_rows|release|count_ended)\(/g, (_, name: keyof typeof HELPERS) => `${nameFunction(name)}(`);
+  body.replace(/\b(lock_rows|release|count_ended|take)\(/g, (_, name: keyof typeof HELPERS | 'take') => `${nameFunction(name)}(`);
 
-const define = (name: string, head: string, body: string): string =>
-  `CREATE OR REPLACE FUNCTION ${name}${head} LANGUAGE plpgsql AS $function$\n#variable_conflict use_column\n${qualify(body)}\n$function$`;
+const define = (name: keyof typeof BODIES | keyof typeof HELPERS, head: string, body: string): string =>
+  `CREATE OR REPLACE FUNCTION ${nameFunction(name)}${head} LANGUAGE plpgsql AS $function$\n#variable_conflict use_column\n${qualify(body)}\n$function$`;
+
+const listNames = <Name extends string>(table: Record<Name, unknown>): Name[] => Object.keys(table) as Name[]; // tables are constants
 
 /** Creates all functions. */
 export const FUNCTIONS: readonly string[] = [
-  ...Object.entries(HELPERS).map(([name, { head, body }]) => define(nameFunction(name as keyof typeof HELPERS), head, body)), // the keys of a constant
-  ...OPERATIONS.map((operation) => define(nameFunction(operation), '(req jsonb) RETURNS jsonb', BODIES[operation])),
+  ...listNames(HELPERS).map((name) => define(name, HELPERS[name].head, HELPERS[name].body)),
+  ...listNames(BODIES).map((name) => define(name, '(req jsonb) RETURNS jsonb', BODIES[name])),
 ];
 
 /** Whether this database has the tables and functions. */

@@ -32,6 +32,11 @@ export class SharedBackend implements LimitBackend {
   readonly #insurance: Insurance;
   /** Requests that ended while the server could not be told. */
   readonly #unsent = new Map<string, SentEnding>();
+  /** Requests that have ended, and are sent after the last batch. */
+  #batch: { readonly endings: SentEnding[]; readonly sent: Promise<void> } | undefined;
+  #lastBatch: Promise<void> = Promise.resolve();
+  /** Batches that were not answered yet. */
+  #sending = 0;
   /** Accounts that this node has used, for lists. */
   readonly #accounts = new Map<string, AccountLimit>();
   readonly #loading = new Map<string, Promise<void>>();
@@ -93,6 +98,7 @@ export class SharedBackend implements LimitBackend {
       limits: accounts.map(({ micros }) => micros),
     };
     const until = this.#options.clock.now() + MAX_REBUILD_MS;
+    let ended = this.#sending > 0 ? this.#lastBatch : undefined;
     for (let loads = 0; loads < MAX_TRIES; ) {
       if (this.#options.clock.now() >= until) return undefined;
       const reply = await this.#try('take', request, onSent);
@@ -104,6 +110,12 @@ export class SharedBackend implements LimitBackend {
         await sleep(this.#options.clock, Math.min(REBUILD_POLL_MS, Math.max(1, Number(reply.rest[0]) - reply.now + 1)));
       else {
         const taken = readTaken(claim, reply);
+        // A client that sends its next request after a response must not be refused for the one before.
+        if (taken.result !== 'taken' && ended) {
+          await ended;
+          ended = undefined;
+          continue;
+        }
         if (taken.result === 'taken') this.#hold(claim);
         this.#confirm(member, reply);
         return taken;
@@ -129,6 +141,7 @@ export class SharedBackend implements LimitBackend {
     if (!held) return false;
     if (micros <= held.micros) return true;
     const limits = held.accounts.map((account) => account.micros);
+    await this.#lastBatch;
     const reply = await this.#try('raise', { member, micros, keys: held.keys, limits });
     const isKnown = reply !== undefined && reply.status !== 'unknown';
     if (!isKnown) await this.#insurance.prepare(held.accounts);
@@ -145,16 +158,34 @@ export class SharedBackend implements LimitBackend {
     if (this.#epoch !== epoch) void this.renew([{ member, slots: undefined }]);
   }
 
-  async end(ending: Ending): Promise<void> {
+  end(ending: Ending): Promise<void> {
     const held = this.#held.get(ending.member);
     this.#held.delete(ending.member);
     const { charged } = ending;
     if (held && charged !== undefined && this.#isInsured) this.#insurance.charge(held, charged);
-    const sent: SentEnding = { ...ending, charged: held && charged, keys: held?.keys ?? [] };
-    const reply = await this.#try('end', { endings: [sent] });
-    if (reply) return;
-    this.#insurance.correct(ending.corrections);
-    this.#postpone(ending, sent.keys, sent.charged);
+    return this.#addEnding({ ...ending, charged: held && charged, keys: held?.keys ?? [] });
+  }
+
+  /** Requests that end while others are sent follow in one call: nobody waits for them, and a call costs more than an ending. */
+  #addEnding(ending: SentEnding): Promise<void> {
+    if (!this.#batch || this.#batch.endings.length >= BATCH) {
+      const endings: SentEnding[] = [];
+      this.#sending++;
+      const sent = this.#lastBatch.then(() => this.#sendEndings(endings)).finally(() => this.#sending--);
+      this.#lastBatch = sent;
+      this.#batch = { endings, sent };
+    }
+    this.#batch.endings.push(ending);
+    return this.#batch.sent;
+  }
+
+  async #sendEndings(endings: readonly SentEnding[]): Promise<void> {
+    if (this.#batch?.endings === endings) this.#batch = undefined;
+    if (await this.#try('end', { endings })) return;
+    for (const ending of endings) {
+      this.#insurance.correct(ending.corrections);
+      this.#postpone(ending, ending.keys, ending.charged);
+    }
   }
 
   /** Kept until the server is back. Too many are dropped: leases end by themselves, and the ledger has what was spent. */
@@ -219,6 +250,7 @@ export class SharedBackend implements LimitBackend {
   }
 
   async list(): Promise<readonly AccountStatus[]> {
+    await this.#lastBatch;
     const accounts = [...this.#accounts.values()];
     const reply = await this.#try('read', { keys: accounts.map(nameWindow) });
     const read = async (account: AccountLimit, index: number): Promise<AccountStatus> => {
@@ -233,9 +265,10 @@ export class SharedBackend implements LimitBackend {
     return this.#client.isUsable && this.#epoch !== undefined;
   }
 
-  close(): void | Promise<void> {
+  async close(): Promise<void> {
     this.#timer.close();
-    return this.#client.close();
+    await this.#lastBatch;
+    await this.#client.close();
   }
 
   /** Runs an operation in the current epoch. Undefined when the server cannot be used; in another epoch, the node joins it first. */

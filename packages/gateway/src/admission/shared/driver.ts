@@ -4,9 +4,7 @@
  */
 
 /** All operations. */
-export const OPERATIONS = ['take', 'raise', 'end', 'renew', 'join', 'beat', 'begin', 'commit', 'read'] as const;
-
-export type Operation = (typeof OPERATIONS)[number];
+export type Operation = 'take' | 'raise' | 'end' | 'renew' | 'join' | 'beat' | 'begin' | 'commit' | 'read';
 
 /** The connection to such a server. Nothing is queued while there is none, and nothing is sent twice. */
 export interface Driver {
