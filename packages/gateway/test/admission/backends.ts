@@ -24,6 +24,8 @@ interface Shared {
 
 /** A server that keeps limits, and what can happen to it. */
 export interface LimitsServer {
+  /** Where it is. */
+  readonly url: string;
   createDriver(options: { prefix: string; connectTimeoutMs: number }, events: DriverEvents): Driver;
   /** Deletes all limits. */
   flush(): Promise<unknown>;
@@ -38,6 +40,7 @@ export interface LimitsServer {
 async function startRedis(): Promise<LimitsServer> {
   const redis = await RedisServer.start();
   return {
+    url: redis.url,
     createDriver: (options, events) => new RedisDriver({ ...options, url: redis.url }, events),
     flush: () => redis.flush(),
     freeze: () => redis.freeze(),
@@ -52,6 +55,7 @@ async function startPostgres(): Promise<LimitsServer> {
   const postgres = await PostgresServer.start();
   const url = await postgres.createDatabase();
   return {
+    url,
     createDriver: (options, events) => new PostgresDriver({ ...options, url, clock: REAL_CLOCK }, events),
     flush: () => postgres.query(url, 'TRUNCATE limits1_state, limits1_nodes, limits1_rows, limits1_leases'),
     freeze: () => postgres.freeze(),
@@ -106,6 +110,7 @@ export async function createNode(name: ServerName, { prefix, ...options }: NodeO
   const backend = new SharedBackend({
     createDriver: (events) => server.createDriver({ prefix, connectTimeoutMs: 1000 }, events),
     timeoutMs: 5000,
+    startMs: 20_000,
     clock: REAL_CLOCK,
     log: SILENT,
     onInsured: () => undefined,

@@ -83,7 +83,7 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
   let server: LimitsServer;
   const timeoutMs = TIMEOUTS[name];
   const createCluster = (count: number, options: Partial<NodeOptions> = {}) =>
-    startCluster(name, count, { pauseMs: 1000, startMs: 500, ...options });
+    startCluster(name, count, { pauseMs: 1000, ...options });
 
   beforeEach(async () => {
     server = await useServer(name);
@@ -209,7 +209,7 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
 
   test('a gateway starts without the server, and uses it when it is there', async () => {
     await server.kill();
-    const { ledger, at } = await createCluster(1, { timeoutMs });
+    const { ledger, at } = await createCluster(1, { timeoutMs, startMs: 300 });
     expect(at(0).isShared).toBe(false);
     expect(typeof (await ledger.admit(at(0), 10_000))).toBe('string');
     await server.restart();

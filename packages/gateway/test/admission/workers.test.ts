@@ -125,6 +125,9 @@ providers:
 
       // Each reserves about 1,050 millionths of a dollar of 6,500, and costs 200.
       const team = ask('team-key-0123456789', 40);
+      let refused = 0;
+      for (const asked of team) void asked.then(() => refused++);
+      await expect.poll(() => refused, { timeout: 20_000 }).toBe(34);
       await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(6);
 
       if (count > 1) {
