@@ -57,9 +57,16 @@ export const TABLES: readonly string[] = [
 
 const NOW = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
-/** Refuses calls for another epoch, and those that nobody waits for any more. Waits for locks no longer than its caller does. */
-const CHECK = `
-  PERFORM set_config('lock_timeout', req->>'timeout', true);
+/**
+ * Settings of one transaction. It waits for locks no longer than its caller does, and finds rows by their keys: plans are kept for a
+ * connection, and those that are made while a table is small read all of it.
+ */
+const limitCall = (timeout: string): string => `
+  PERFORM set_config('lock_timeout', ${timeout}, true), set_config('enable_seqscan', 'off', true),
+    set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);`;
+
+/** Refuses calls for another epoch, and those that nobody waits for any more. */
+const CHECK = `${limitCall("req->>'timeout'")}
   SELECT epoch, ready INTO state FROM ${STATE} WHERE prefix = req->>'prefix';
   IF state.epoch IS DISTINCT FROM req->>'epoch' THEN RETURN jsonb_build_array('epoch', now); END IF;
   IF now > (req->>'deadline')::bigint THEN RETURN jsonb_build_array('late', now); END IF;`;
@@ -232,8 +239,7 @@ DECLARE
   );
   item jsonb;
   replies jsonb := '[]';
-BEGIN
-  PERFORM set_config('lock_timeout', req->0->>'timeout', true);
+BEGIN${limitCall("req->0->>'timeout'")}
   IF NOT lock_rows(wanted) THEN
     RETURN (SELECT jsonb_agg(jsonb_build_array('again', ${NOW})) FROM jsonb_array_elements(req));
   END IF;
@@ -361,8 +367,7 @@ const JOIN = `
 DECLARE${PRELUDE}
   is_new boolean;
   open_till bigint;
-BEGIN
-  PERFORM set_config('lock_timeout', req->>'timeout', true);
+BEGIN${limitCall("req->>'timeout'")}
   INSERT INTO ${STATE} (prefix, epoch, run, ready, cleaned)
     VALUES (req->>'prefix', req->>'epoch', req->>'run', now + ${REBUILD_MS}, now) ON CONFLICT DO NOTHING;
   SELECT epoch, run, ready INTO state FROM ${STATE} WHERE prefix = req->>'prefix' FOR UPDATE;
