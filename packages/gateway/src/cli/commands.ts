@@ -101,7 +101,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       workers: {
         type: 'string',
         value: 'N',
-        summary: 'processes that share the port, or "auto" for one per core (1); more than one needs store and limits_store',
+        summary: 'processes that share the port, or "auto" for one per core (1); more than one needs store',
       },
       json: {
         type: 'boolean',
@@ -112,7 +112,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     examples: [
       { line: 'sluice serve', what: 'Use the keys in the environment, or the demo model' },
       { line: 'sluice serve --config sluice.yaml --port 8080', what: 'Use a configuration file' },
-      { line: 'sluice serve --workers auto', what: 'Use all cores, with PostgreSQL and Redis' },
+      { line: 'sluice serve --workers auto', what: 'Use all cores, with PostgreSQL' },
     ],
     load: () => import('./commands/serve.ts'),
   }),

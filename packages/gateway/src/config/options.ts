@@ -33,7 +33,7 @@ export interface Options {
   readonly budgets: readonly TagBudget[];
   /** The time zone whose days, weeks and months budgets are for. */
   readonly time_zone: string;
-  /** Where limits are kept that several gateways share; in memory without it. */
+  /** Where limits are kept that several gateways share; by default in the database, else in memory. */
   readonly limits_store?: LimitsStoreOptions | undefined;
   /** The data folder, or `memory`; by default a folder of the user. */
   readonly data?: string | undefined;
@@ -63,10 +63,10 @@ export interface Options {
   readonly reset: boolean;
 }
 
-/** A Redis or Valkey server that keeps the limits of several gateways. */
+/** A server that keeps the limits of several gateways. */
 export interface LimitsStoreOptions {
-  /** `redis://` or `rediss://`, which may have a password. */
-  readonly url: Secret;
+  /** `redis://` or `rediss://`, which may have a password. `store`: the database. `memory`: each gateway has its own limits. */
+  readonly url: Secret | 'store' | 'memory';
   /** How many gateways share the limits. */
   readonly nodes: number;
   /** Before the name of every key. */

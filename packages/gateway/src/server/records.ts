@@ -3,10 +3,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReadSpending } from '../admission/memory.ts';
-import type { RedisBackend } from '../admission/redis/backend.ts';
+import type { SharedBackend } from '../admission/shared/backend.ts';
+import type { Driver, DriverEvents } from '../admission/shared/driver.ts';
 import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
-import type { GatewayState, StoreAddress } from '../config/resolve.ts';
+import type { GatewayState, LimitsAddress, StoreAddress } from '../config/resolve.ts';
 import { Secret, type SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
 import type { Services } from '../exchange/types.ts';
@@ -156,22 +157,21 @@ export const createReadSpending =
 export async function openLimits(
   { limitsStore }: Pick<GatewayState, 'limitsStore'>,
   { store, clock, log, metrics, workers = 1 }: LimitParts,
-): Promise<RedisBackend | undefined> {
+): Promise<SharedBackend | undefined> {
   if (!limitsStore) return undefined;
   // Imported on demand: most gateways keep their limits in memory.
-  const { RedisBackend } = await import('../admission/redis/backend.ts');
-  const { url, ...options } = limitsStore;
+  const { SharedBackend } = await import('../admission/shared/backend.ts');
   let lastLogAt = Number.NEGATIVE_INFINITY;
   const onConnectError = (reason: string): void => {
     if (clock.now() - lastLogAt < LOG_EVERY_MS) return;
     lastLogAt = clock.now();
     log.warn({ reason }, 'the limits store cannot be connected');
   };
-  return new RedisBackend({
-    ...options,
+  return new SharedBackend({
+    createDriver: await chooseDriver(limitsStore, clock),
+    timeoutMs: limitsStore.timeoutMs,
     // Every worker counts as a gateway.
-    nodes: options.nodes * workers,
-    url: url.reveal(),
+    nodes: limitsStore.nodes * workers,
     clock,
     log,
     readSpending: createReadSpending(store),
@@ -179,6 +179,20 @@ export async function openLimits(
     onInsured: () => metrics().insuredRequests.inc(),
     onFailure: () => metrics().limitsStoreFailures.inc(),
   });
+}
+
+/** Imports the driver of a server. */
+async function chooseDriver(
+  { server, url, prefix, connectTimeoutMs }: LimitsAddress,
+  clock: Clock,
+): Promise<(events: DriverEvents) => Driver> {
+  const options = { url: url.reveal(), prefix, connectTimeoutMs, clock };
+  if (server === 'redis') {
+    const { RedisDriver } = await import('../admission/redis/driver.ts');
+    return (events) => new RedisDriver(options, events);
+  }
+  const { PostgresDriver } = await import('../admission/postgres/driver.ts');
+  return (events) => new PostgresDriver(options, events);
 }
 
 /** Opens the export of traces; undefined when the environment does not configure it. */

@@ -206,7 +206,7 @@ export async function run({
     services.metrics.close();
     await kept.close();
     services.gate.close();
-    limitBackend?.close();
+    await limitBackend?.close();
     await tracing?.exporter.flush();
     await keys.close();
     const lost = await store.close();

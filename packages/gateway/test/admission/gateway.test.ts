@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { LimitBackend } from '../../src/admission/backend.ts';
 import type { BudgetStatus } from '../../src/admission/gate.ts';
+import { REAL_CLOCK } from '../../src/http/clock.ts';
 import type { Budget, Caller } from '../../src/keys/caller.ts';
 import { createReadSpending } from '../../src/server/records.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
@@ -10,8 +11,7 @@ import { Faultd, type Script } from '../gateway/faultd.ts';
 import { chunk, streamHead, whole } from '../gateway/http.ts';
 import { eventually, type Started, type StartOptions } from '../gateway/start.ts';
 import { TestClock } from '../gateway/test-clock.ts';
-import { findRedis } from '../real-parts/redis.js';
-import { closeBackends, createNode, createPrefix, stopServers } from './backends.ts';
+import { closeBackends, createNode, createPrefix, SERVERS, stopServers } from './backends.ts';
 import { type Answer, chat, send } from './client.ts';
 import { answerWith, createCaller, startGated } from './start.ts';
 
@@ -31,7 +31,8 @@ afterAll(stopServers);
 
 const KINDS = [
   { name: 'memory', skip: false },
-  { name: 'redis', skip: !findRedis() },
+  { name: 'redis', skip: SERVERS.redis.skip },
+  { name: 'postgres', skip: SERVERS.postgres.skip },
 ] as const;
 
 let kind: (typeof KINDS)[number]['name'] = 'memory';
@@ -39,13 +40,16 @@ let kind: (typeof KINDS)[number]['name'] = 'memory';
 /** The backend of this run; undefined for memory. */
 async function createBackend({ store, clock }: Partial<StartOptions>): Promise<LimitBackend | undefined> {
   if (kind === 'memory') return undefined;
-  // A new epoch is ready half a second after its nodes have joined. The clock of the server jumps, so that tests do not wait for it.
-  let jump = 0;
-  const isTest = clock instanceof TestClock;
-  const serverTime = isTest ? () => SERVER_START + clock.now() : () => Date.now() + jump;
-  const backend = await createNode({ prefix: createPrefix(), nodes: 1, readSpending: createReadSpending(store), serverTime });
-  jump = 1000;
-  if (isTest) await clock.advance(1000);
+  let ahead = 0;
+  const serverTime = () => Math.floor(SERVER_START + (clock ?? REAL_CLOCK).now() + ahead);
+  const backend = await createNode(kind, {
+    prefix: createPrefix(),
+    nodes: 1,
+    readSpending: createReadSpending(store),
+    serverTime,
+  });
+  // A new epoch is ready after half a second.
+  ahead = 1000;
   return backend;
 }
 

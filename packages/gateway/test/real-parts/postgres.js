@@ -111,6 +111,22 @@ export class PostgresServer {
     await endProcess(this.#child, signal);
   }
 
+  /** Connections stay open, and get no reply. */
+  freeze() {
+    this.#signal('SIGSTOP');
+  }
+
+  thaw() {
+    this.#signal('SIGCONT');
+  }
+
+  /** Every connection has a process of its own. */
+  #signal(signal) {
+    const { pid } = this.#child;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    for (const child of [pid, ...children.map(Number)]) process.kill(child, signal);
+  }
+
   /** Creates a database, and returns its address: an empty one, or a copy of one that is not in use, given by its address. */
   async createDatabase(template) {
     const name = `test_${process.pid}_${++this.#count}`;
