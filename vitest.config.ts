@@ -27,6 +27,9 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...NEXT_ONLY],
     env: { XDG_DATA_HOME: DATA_HOME },
     testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // The default is one second, which a busy machine needs for a page or a process.
+    expect: { poll: { timeout: 30_000 } },
     pool: 'threads',
     // By default a core is left free, which is half of the smallest machine.
     maxWorkers: Math.max(2, availableParallelism() - 1),
