@@ -1,7 +1,8 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
+import type { Reporter } from 'vitest/node';
 import { listSources } from './scripts/build/packages.js';
 import { NEXT_ONLY } from './test/sdk-next/suites.ts';
 
@@ -20,6 +21,18 @@ export const resolve = {
 const DATA_HOME = local('.cache/test-data');
 rmSync(DATA_HOME, { recursive: true, force: true });
 
+/** Errors of hooks, which the JSON report leaves out: one that fails skips the tests of its file. */
+const HOOKS: Reporter = {
+  onTestRunEnd: (modules) => {
+    const errors = modules.flatMap((module) =>
+      [...module.children.allSuites()].flatMap((suite) =>
+        suite.errors().map(({ message }) => `${module.relativeModuleId} > ${suite.fullName}: ${message.slice(0, 300)}`),
+      ),
+    );
+    writeFileSync('.cache/hooks.txt', errors.map((error) => `FAILED hook of ${error}\n`).join(''));
+  },
+};
+
 export default defineConfig({
   resolve,
   test: {
@@ -28,10 +41,14 @@ export default defineConfig({
     env: { XDG_DATA_HOME: DATA_HOME },
     globalSetup: ['packages/gateway/test/real-parts/setup.js'],
     testTimeout: 60_000,
+    // Hooks start servers, which takes long on a busy machine.
+    hookTimeout: 60_000,
+    // The default is one second, which a busy machine needs for a page or a process.
+    expect: { poll: { timeout: 30_000 } },
     pool: 'threads',
     // By default a core is left free, which is half of the smallest machine.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // The dot reporter keeps thousands of table rows readable; CI counts them from the report.
-    reporters: process.env['CI'] ? ['dot', ['json', { outputFile: '.cache/tests.json' }]] : ['default'],
+    reporters: process.env['CI'] ? ['dot', ['json', { outputFile: '.cache/tests.json' }], HOOKS] : ['default'],
   },
 });

@@ -2,15 +2,19 @@
  * Checks what would be published: `npm run packages`. publint and attw read the packages; then their tarballs are installed into
  * an empty folder, with all other dependencies from the registry, and the command runs there.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PACKAGES, ROOT, readManifest } from './build/packages.js';
 
+/** Prints what a command says only when it fails: the tables of attw are long. */
 const run = (command, args, cwd = ROOT) => {
   console.log(`$ ${command} ${args.join(' ')}`);
-  execFileSync(command, args, { cwd, stdio: 'inherit' });
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  if (status === 0) return;
+  console.log(`${stdout}${stderr}`);
+  throw new Error(`${command} ended with ${status}`);
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-packages-'));

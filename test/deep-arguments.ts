@@ -2,7 +2,8 @@ import type { ProtocolId } from '../packages/core/src/index.ts';
 
 export const PROTOCOL_IDS: readonly ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 
-const DEPTH = 200_000;
+/** Recursion ends at some ten thousand calls. */
+const DEPTH = 50_000;
 
 /** JSON that a parser reads, and that ends the stack of whoever walks or writes it. */
 export const DEEP: Readonly<Record<string, string>> = {

@@ -17,10 +17,10 @@ const server = await PostgresServer.start();
 try {
   const place = { server, url: await server.createDatabase(), folder };
   const found = await proveNodeKills(place, Number(options.kills), Number(options.streams));
-  const { requests, contents, ends, rows, crashed, late, violations } = found;
+  const { requests, contents, ends, rows, crashed, lost, doubled, open, late, violations } = found;
   for (const violation of violations.slice(0, 20)) console.log(violation);
   console.log(
-    `${options.kills} kills, ${requests} requests, ${contents} with content, ${ends} with their end, ${rows} rows, ${crashed} crashed, ${late} gateways whose store was slow, ${violations.length} violations`,
+    `${options.kills} kills, ${requests} requests, ${contents} with content, ${ends} with their end, ${rows} rows, ${crashed} crashed, ${lost} lost, ${doubled} doubled, ${open} open, ${late} gateways whose store was slow, ${violations.length} violations`,
   );
   process.exitCode = violations.length === 0 ? 0 : 1;
 } finally {

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../packages/gateway/src/cli/commands.ts';
 import { jsonLines, type Outcome, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
 import { fill } from '../../packages/gateway/test/ledger/rows.ts';
+import { findPostgres, PostgresServer } from '../../packages/gateway/test/real-parts/postgres.js';
 import { anthropic, chat, chatCall, chatError, cutChat } from '../../packages/gateway/test/streams.ts';
 import { temporaryFolder } from '../tape/tapes.ts';
 import { LINES } from './json-lines.ts';
@@ -151,6 +152,19 @@ describe('a line has the keys that docs/cli.md lists, in that order', () => {
     expectShape(await run(['keys', 'show', 'alice', ...data]), 'keys', 0);
     expectShape(await run(['keys', 'revoke', 'alice', ...data]), 'keys', 0);
     expectShape(await run(['audit', ...data]), 'audit', 0);
+  });
+
+  test.skipIf(findPostgres() === undefined)('versions of a configuration', async () => {
+    const server = await PostgresServer.start();
+    try {
+      const world = { env: { SLUICE_STORE: await server.createDatabase() }, files: { a: 'log: { level: info }\n' } };
+      expectShape(await run(['config', 'push', 'a', '--json'], world), 'config', 1);
+      expectShape(await run(['config', 'rollback', '1', '--json'], world), 'config', 1);
+      expectShape(await run(['config', 'history', '--json'], world), 'config', 2);
+      expectShape(await run(['config', 'show', '--json'], world), 'config', 3);
+    } finally {
+      await server.stop();
+    }
   });
 
   test('serve', async () => {

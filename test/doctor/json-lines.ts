@@ -98,6 +98,15 @@ const KEY = {
   last_used_at: 'when it was last used, or null',
 } as const;
 
+const CONFIG_VERSION = {
+  version: 'a number; the highest is in force',
+  at: 'when it was stored, as ISO 8601 in UTC',
+  author: 'user and host of the command',
+  comment: 'text of `--comment`, or empty',
+  digest: 'SHA-256 of its text, in hex',
+  rollback_of: 'the version whose text it repeats, or null',
+} as const;
+
 /** The lines of all commands that have `--json`. */
 export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
   serve: [
@@ -159,6 +168,17 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
         models: 'names of the configuration; empty when it is not valid',
       },
     },
+    {
+      when: 'once, by push and rollback',
+      keys: {
+        version: 'the version in force',
+        replaced: 'the version before, or null',
+        digest: 'SHA-256 of its text, in hex',
+        changed: 'false when the text was in force already',
+      },
+    },
+    { when: 'per version, by history', keys: CONFIG_VERSION },
+    { when: 'once, by show', keys: { ...CONFIG_VERSION, text: 'the document' } },
   ],
   prices: [
     {

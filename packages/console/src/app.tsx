@@ -1,7 +1,7 @@
 /** The frame around every page: navigation, theme, help, and the login. */
 
 import type { ComponentType, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { keyMaps, useKeys } from './lib/keys.ts';
 import { switchTheme, theme } from './lib/preferences.ts';
 import { formatRoute, route } from './lib/router.ts';
@@ -122,7 +122,7 @@ function Lazy({ page }: { page: Page }): JSX.Element {
 /** A list of the keys in force. */
 function Help({ onClose }: { onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const keys = new Map(keyMaps.value.flatMap((map) => Object.entries(map)));
   return (
     <dialog ref={dialog} onClose={onClose} aria-labelledby="help-title">

@@ -30,9 +30,27 @@ export function hasBrowser(): boolean {
   return false;
 }
 
-/** Starts the browser. The tests of the console run as root in containers, where there is no sandbox. */
+/** Milliseconds for the start of everything, and for one test: a machine that does much else needs them. */
+export const PATIENCE_MS = 120_000;
+
+/** Milliseconds for one step of a test. */
+const STEP_MS = 45_000;
+
+/** The tests run as root in containers, which have no sandbox, no GPU and little shared memory; no request leaves the machine. */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-dev-shm-usage',
+  '--disable-gpu',
+  '--disable-quic',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+];
+
+/** Starts the browser. */
 export const launch = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS, timeout: PATIENCE_MS });
 
 /** A gateway that runs as a process. */
 export interface Gateway {
@@ -85,7 +103,23 @@ function readLine(child: ChildProcess): Promise<string> {
 /** Opens a page with a session, and watches it: no test may break the policy or throw. */
 export async function openConsole(browser: Browser, gateway: Gateway, link: string = gateway.link): Promise<Watched> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true });
-  return watch(context, await context.newPage(), link);
+  context.setDefaultTimeout(STEP_MS);
+  await context.addInitScript(() => {
+    const harm: string[] = [];
+    Object.assign(globalThis, { harm, ran: (what: string) => harm.push(`ran ${what}`) });
+    document.addEventListener('securitypolicyviolation', (event) => {
+      harm.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  const watched = await openPage(context);
+  await watched.page.goto(link);
+  return watched;
+}
+
+/** An empty page with the same session instead of the given one: nothing that a test left behind, or broke, is there for the next. */
+export async function renew({ context, page }: Watched): Promise<Watched> {
+  await page.close();
+  return openPage(context);
 }
 
 /** A page and everything that went wrong in it. */
@@ -97,25 +131,21 @@ export interface Watched {
   listHarm(): Promise<string[]>;
 }
 
-async function watch(context: BrowserContext, page: Page, link: string): Promise<Watched> {
+async function openPage(context: BrowserContext): Promise<Watched> {
+  const page = await context.newPage();
   const errors: string[] = [];
-  await context.addInitScript(() => {
-    const harm: string[] = [];
-    Object.assign(globalThis, { harm, ran: (what: string) => harm.push(`ran ${what}`) });
-    document.addEventListener('securitypolicyviolation', (event) => {
-      harm.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`);
-    });
-  });
-  page.setDefaultTimeout(15_000);
   page.on('pageerror', (error) => errors.push(error.message));
   page.on('dialog', (dialog) => {
     errors.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  await page.goto(link);
   const listHarm = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { harm: string[] }).harm);
   return { context, page, errors, listHarm };
 }
+
+/** Fails when the page broke the policy, ran what it should show, or threw. */
+export const expectNoHarm = async ({ listHarm, errors }: Watched): Promise<void> =>
+  expect([await listHarm(), errors]).toEqual([[], []]);
 
 const AXE = axe.source;
 

@@ -2,14 +2,17 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   chat,
   checkAccessibility,
+  expectNoHarm,
   type Gateway,
   hasBrowser,
   launch,
   openConsole,
+  PATIENCE_MS,
+  renew,
   startGateway,
   startUpstream,
   type Upstream,
@@ -33,7 +36,7 @@ const EVIL = '<img/src=x/onerror=ran(1)>';
 
 const BINARY = fileURLToPath(new URL('../../gateway/bin/sluice.js', import.meta.url));
 
-describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
+describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIENCE_MS }, () => {
   let browser: Browser;
   let upstream: Upstream;
   let gateway: Gateway;
@@ -78,15 +81,21 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
     const { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV } = SECRETS;
     [browser, gateway] = await Promise.all([launch(), startGateway(config, { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV })]);
     watched = await openConsole(browser, gateway);
-    page = watched.page;
-    await page.getByRole('heading', { name: 'Status' }).waitFor();
-  }, 30_000);
+    await watched.page.getByRole('heading', { name: 'Status' }).waitFor();
+  }, PATIENCE_MS);
 
   afterAll(async () => {
     await browser?.close();
     await gateway?.close();
     await upstream?.close();
   });
+
+  beforeEach(async () => {
+    watched = await renew(watched);
+    page = watched.page;
+  });
+
+  afterEach(() => expectNoHarm(watched));
 
   const visit = async (hash: string): Promise<void> => {
     await page.goto(`${gateway.url}/${hash}`);
@@ -108,7 +117,22 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
   /** The row of a key. */
   const row = (name: string) => page.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) });
 
-  let secret = '';
+  /** Changes keys as `curl` does. */
+  const change = async (method: string, path: string, body?: object): Promise<{ secret: string }> => {
+    const headers = { authorization: `Bearer ${ADMIN_KEY}`, ...(body && { 'content-type': 'application/json' }) };
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const response = await fetch(`${gateway.url}/admin/v1/${path}`, init);
+    expect(response.ok, path).toBe(true);
+    return response.json();
+  };
+
+  /** Creates a key, and shows the page of keys. Returns its secret. */
+  const showKey = async (name: string, fields: object = {}): Promise<string> => {
+    const { secret } = await change('POST', 'keys', { name, ...fields });
+    await visit('#/keys');
+    await row(name).waitFor();
+    return secret;
+  };
 
   test('a key is created by keyboard, its secret is shown once, and a request beyond its models is refused', async () => {
     await visit('#/keys');
@@ -124,7 +148,7 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
     await page.getByLabel('Budget', { exact: true }).fill('1usd/day');
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: 'Secret', exact: true }).waitFor();
-    secret = await readSecret();
+    const secret = await readSecret();
     expect(secret).toMatch(/^sluice_\w{16}_\w{20,}$/);
     await checkAccessibility(page, 'the secret of a key');
     expect([await send(secret), await send(secret, 'demo/hello')]).toEqual([200, 403]);
@@ -141,19 +165,23 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
   });
 
   test('an edit changes what the key allows; what is emptied is removed', async () => {
-    await row('alice').getByRole('button', { name: 'edit' }).click();
+    const secret = await showKey('bob', { models: ['fast'], budget: '1usd/day' });
+    await row('bob').getByText('left, day').waitFor();
+    await row('bob').getByRole('button', { name: 'edit' }).click();
     await page.getByLabel('Models', { exact: true }).fill('fast, demo/*');
     await page.getByLabel('Requests per minute').fill('100');
     await page.getByLabel('Budget', { exact: true }).fill('');
     await page.getByRole('button', { name: 'Save' }).click();
-    await row('alice').getByText('100 requests/min').waitFor();
-    await row('alice').getByText('fast, demo/*').waitFor();
+    await row('bob').getByText('100 requests/min').waitFor();
+    await row('bob').getByText('fast, demo/*').waitFor();
+    await row('bob').getByText('left, day').waitFor({ state: 'detached' });
     expect(await send(secret, 'demo/hello')).toBe(200);
   });
 
   test('a rotation shows another secret; the old one works for the overlap, or not at all', async () => {
+    const first = await showKey('carol');
     const rotate = async (overlap: string): Promise<string> => {
-      await row('alice').getByRole('button', { name: 'rotate' }).click();
+      await row('carol').getByRole('button', { name: 'rotate' }).click();
       await page.getByLabel('The secret of now stays valid for').fill(overlap);
       await page.getByRole('button', { name: 'Rotate', exact: true }).click();
       await page.getByRole('region', { name: 'Secret', exact: true }).waitFor();
@@ -162,26 +190,26 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
       return next;
     };
     const second = await rotate('24h');
-    await row('alice').getByText('old secret until').waitFor();
-    expect([await send(secret), await send(second)]).toEqual([200, 200]);
+    await row('carol').getByText('old secret until').waitFor();
+    expect([await send(first), await send(second)]).toEqual([200, 200]);
     const third = await rotate('0');
     expect([await send(second), await send(third)]).toEqual([401, 200]);
-    secret = third;
   });
 
   test('a key is revoked when its name was typed, and then refused', async () => {
-    await row('alice').getByRole('button', { name: 'revoke' }).click();
+    const secret = await showKey('dave');
+    await row('dave').getByRole('button', { name: 'revoke' }).click();
     const button = page.getByRole('button', { name: 'Revoke for ever' });
-    await page.getByLabel('Type the name of the key').fill('alic');
+    await page.getByLabel('Type the name of the key').fill('dav');
     expect(await button.isDisabled()).toBe(true);
     expect(await send(secret)).toBe(200);
-    await page.getByLabel('Type the name of the key').fill('alice');
+    await page.getByLabel('Type the name of the key').fill('dave');
     await checkAccessibility(page, 'revoke');
     await button.click();
-    await page.getByText('There are no keys of the store').waitFor();
+    await row('dave').waitFor({ state: 'detached' });
     expect(await send(secret)).toBe(401);
     await visit('#/keys?state=revoked');
-    await row('alice').getByText('revoked').waitFor();
+    await row('dave').getByText('revoked').waitFor();
   });
 
   describe('usage', () => {
@@ -283,13 +311,18 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
   });
 
   test('the audit log lists what was changed, and finds it by text', async () => {
+    await change('POST', 'keys', { name: 'erin' });
+    await change('POST', 'keys/erin/rotate', { overlap: '0' });
+    await change('DELETE', 'keys/erin');
     await visit('#/audit');
-    await page.getByRole('cell', { name: 'key.revoke' }).waitFor();
+    const cells = (name: string) => page.getByRole('cell', { name });
+    await cells('key.revoke').first().waitFor();
     await page.keyboard.press('/');
     await page.keyboard.type('KEY.ROTATE');
     await page.keyboard.press('Enter');
-    await page.getByRole('cell', { name: 'key.revoke' }).waitFor({ state: 'detached' });
-    expect(await page.getByRole('cell', { name: 'key.rotate' }).count()).toBe(2);
+    await expect.poll(() => cells('key.revoke').count()).toBe(0);
+    expect(await cells('key.rotate').count()).toBeGreaterThan(0);
+    expect(await cells('key.rotate').count()).toBe(await cells('key.').count());
     await checkAccessibility(page, 'audit log');
   });
 
@@ -366,7 +399,6 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
       await visit(hash);
       await page.locator('main :is(table, .cards, [role=grid])').first().waitFor();
     }
-    expect([await watched.listHarm(), watched.errors]).toEqual([[], []]);
     expect(await page.locator('main :is(script, iframe, img)').count()).toBe(0);
   });
 
@@ -379,22 +411,21 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', () => {
       expect(await page.evaluate(() => document.documentElement.scrollWidth), hash).toBeLessThanOrEqual(360);
       await checkAccessibility(page, `${colorScheme} ${hash}`);
     }
-    await page.setViewportSize({ width: 1280, height: 800 });
-    expect([await watched.listHarm(), watched.errors]).toEqual([[], []]);
   });
 
   test('after five wrong keys, the login shows how long to wait', async () => {
     const stranger = await openConsole(browser, gateway, `${gateway.url}/`);
-    const enter = async (text: string): Promise<void> => {
-      await stranger.page.getByLabel('Admin key, or link').fill(text);
-      await stranger.page.getByRole('button', { name: 'Log in' }).click();
-    };
-    for (let i = 0; i < 5; i++) {
-      await enter(`wrong ${i}`);
-      await stranger.page.locator('button:enabled', { hasText: 'Log in' }).waitFor();
-      await stranger.page.getByText('is not the admin key').waitFor();
-    }
-    await enter(ADMIN_KEY);
+    await stranger.page.getByLabel('Admin key, or link').fill(ADMIN_KEY);
+    // Sent at once: one failure is forgiven every 12 seconds.
+    const guess = (_: unknown, i: number): Promise<Response> =>
+      fetch(`${gateway.url}/admin/v1/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ key: `wrong ${i}` }),
+      });
+    const guesses = await Promise.all(Array.from({ length: 5 }, guess));
+    expect(guesses.map(({ status }) => status)).toEqual(Array(5).fill(401));
+    await stranger.page.getByRole('button', { name: 'Log in' }).click();
     await stranger.page.getByText(/too many wrong keys; retry in \d+ s/).waitFor();
     await stranger.context.close();
   });

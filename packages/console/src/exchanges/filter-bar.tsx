@@ -2,7 +2,7 @@
 
 import { parseSearch } from '@gateway/store/filter';
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../lib/keys.ts';
 
 /** How long the typing must rest. */
@@ -17,7 +17,7 @@ interface FilterBarProps {
 export function FilterBar({ filter, onFilter }: FilterBarProps): JSX.Element {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(filter);
-  useEffect(() => setText(filter), [filter]);
+  useLayoutEffect(() => setText(filter), [filter]);
   const { problems } = parseSearch(text, Date.now());
   useEffect(() => {
     if (text === filter || problems.length > 0) return;

@@ -1,7 +1,7 @@
 /** Loads data for pages: reads with a session, and components that follow them. */
 
 import type { AdminResponses } from '@gateway/admin/types';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, type Endpoint, type RequestOptions, request } from './api.ts';
 import { describeError, readCsrf, refreshSession } from './session.ts';
 
@@ -38,7 +38,8 @@ export function useLoaded<Value>(
 ): Loaded<Value> {
   const [state, setState] = useState<Loaded<Value>>({ is: 'loading' });
   const run = useRef<() => void>(() => undefined);
-  useEffect(() => {
+  // Before anything is drawn: the value of other inputs must not be shown as that of these.
+  useLayoutEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
     setState({ is: 'loading' });

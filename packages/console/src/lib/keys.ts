@@ -1,7 +1,7 @@
 /** Keys of the keyboard: pages say what theirs do, and the help lists them. */
 
 import { signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 /** What a key does. */
 interface KeyAction {
@@ -15,9 +15,9 @@ export type KeyMap = Readonly<Record<string, KeyAction>>;
 /** The keys in force; the last map that has a key decides. */
 export const keyMaps = signal<readonly KeyMap[]>([]);
 
-/** Keys of a component, while it is shown. */
+/** Keys of a component, while it is shown: from the moment it is there, so that a key pressed at once is not lost. */
 export function useKeys(map: KeyMap, inputs: readonly unknown[]): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     keyMaps.value = [...keyMaps.value, map];
     return () => {
       keyMaps.value = keyMaps.value.filter((one) => one !== map);

@@ -2,7 +2,7 @@
 
 import type { AdminResponses, Key } from '@gateway/admin/types';
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../lib/api.ts';
 import { call } from '../lib/data.ts';
 import { formatDateTime } from '../lib/format.ts';
@@ -84,7 +84,7 @@ function RequestForm<Result>({
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector<HTMLElement>('input, button')?.focus(), []);
+  useLayoutEffect(() => form.current?.querySelector<HTMLElement>('input, button')?.focus(), []);
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     if (isBusy || !isReady) return;
@@ -263,7 +263,7 @@ export function RevokeKey({ record, onDone, onCancel }: KeyFormProps<Key>): JSX.
 /** A new secret. The page forgets it when the box is closed or the page is left. */
 export function SecretOnce({ issued: { key, secret }, onClose }: { issued: Issued; onClose: () => void }): JSX.Element {
   const box = useRef<HTMLElement>(null);
-  useEffect(() => box.current?.querySelector('button')?.focus(), []);
+  useLayoutEffect(() => box.current?.querySelector('button')?.focus(), []);
   return (
     <section ref={box} class="box secret" aria-label="New secret">
       <h2>The secret of {key.name}</h2>

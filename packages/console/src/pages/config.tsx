@@ -35,6 +35,7 @@ const ORIGINS = {
   set: 'what is set',
   all: 'all',
   file: 'file',
+  store: 'database',
   environment: 'environment',
   flag: 'command line',
   default: 'defaults',
@@ -133,6 +134,7 @@ function describeOrigin({ origin, reference, line }: Setting): string {
   const from = reference === null ? '' : ` (${reference})`;
   switch (origin) {
     case 'file':
+    case 'store':
     case 'environment':
       return `${origin}${line === null ? '' : `, line ${line}`}${from}`;
     case 'flag':
@@ -242,14 +244,17 @@ function Reloads(): JSX.Element {
   );
 }
 
-const CAUSES = { start: 'start of the gateway', file: 'changed file', signal: 'SIGHUP' } as const satisfies Record<
-  Reload['by'],
-  string
->;
+const CAUSES = {
+  start: 'start of the gateway',
+  file: 'changed file',
+  signal: 'SIGHUP',
+  store: 'new version in the database',
+} as const satisfies Record<Reload['by'], string>;
 
-const ReloadLine = ({ reload: { at, by, ok, reason, restart, warnings } }: { reload: Reload }): JSX.Element => (
+const ReloadLine = ({ reload: { at, by, version, ok, reason, restart, warnings } }: { reload: Reload }): JSX.Element => (
   <li>
     <span class={`status s-${ok ? 'ok' : 'error'}`}>{ok ? 'in force' : 'rejected'}</span> {formatDateTime(at)}, {CAUSES[by]}
+    {version !== null && ` (version ${version})`}
     {warnings > 0 && `, ${warnings} warning${warnings === 1 ? '' : 's'}`}
     {restart.length > 0 && <div class="warning">takes effect after a restart: {restart.join(', ')}</div>}
     {reason !== null && <pre class="failure">{reason}</pre>}

@@ -51,7 +51,7 @@ export default function Playground(): JSX.Element {
 function Form({ sender }: { sender: Sender }): JSX.Element {
   const current = draft.value;
   useEffect(() => {
-    if (current.model === '') draft.value = { ...current, model: sender.model };
+    if (draft.value.model === '') draft.value = { ...draft.value, model: sender.model };
   }, []);
   const [raw, setRaw] = useState(NO_RAW);
   const [failure, setFailure] = useState<string>();
@@ -89,8 +89,8 @@ function Form({ sender }: { sender: Sender }): JSX.Element {
       <DraftForm
         draft={current}
         sender={sender}
-        onDraft={(next) => {
-          draft.value = next;
+        onChange={(change) => {
+          draft.value = change(draft.value);
           // Another form makes another request; an edited one stays until it is given up.
           if (!raw.isEdited) setRaw(NO_RAW);
         }}
@@ -181,6 +181,12 @@ function Result(): JSX.Element | null {
   return (
     <Section title="Response" aside={<span class={`status run-${is}`}>{STATES[is]}</span>}>
       <p class="row muted">
+        {/* First, so that it does not move when tokens and cost are known. */}
+        {is === 'ended' && (
+          <button type="button" class="small" onClick={() => (draft.value = continueDraft(draft.value, sections))}>
+            continue the conversation
+          </button>
+        )}
         <span>{formatCount(bytes)} bytes</span>
         {stopReason !== null && <span>ended by {stopReason}</span>}
         {row && (
@@ -197,11 +203,6 @@ function Result(): JSX.Element | null {
             <a href={formatRoute({ page: 'exchanges', parameters: { id: exchange } })}>exchange</a>
             <a href={formatRoute({ page: 'exchanges', parameters: { id: exchange, tab: 'stream' } })}>stream</a>
           </>
-        )}
-        {is === 'ended' && (
-          <button type="button" class="small" onClick={() => (draft.value = continueDraft(draft.value, sections))}>
-            continue the conversation
-          </button>
         )}
       </p>
       {error !== null && <Failure message={error} />}

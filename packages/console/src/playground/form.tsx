@@ -9,14 +9,15 @@ import { type Draft, type DraftImage, type DraftMessage, MAX_IMAGE_BYTES, MAX_IM
 interface FormProps {
   readonly draft: Draft;
   readonly sender: Sender;
-  readonly onDraft: (draft: Draft) => void;
+  /** Gets the form as it is then: an image is added when it was read, and more may have been typed. */
+  readonly onChange: (change: (draft: Draft) => Draft) => void;
 }
 
 /** Everything but the raw request. */
-export function DraftForm({ draft, sender, onDraft }: FormProps): JSX.Element {
-  const set = (change: Partial<Draft>): void => onDraft({ ...draft, ...change });
-  const setMessage = (index: number, change: Partial<DraftMessage>): void =>
-    set({ messages: draft.messages.map((message, at) => (at === index ? { ...message, ...change } : message)) });
+export function DraftForm({ draft, sender, onChange }: FormProps): JSX.Element {
+  const set = (change: Partial<Draft>): void => onChange((now) => ({ ...now, ...change }));
+  const setMessage = (index: number, change: MessageChange): void =>
+    onChange((now) => ({ ...now, messages: now.messages.map((message, at) => (at === index ? change(message) : message)) }));
   const add = (): void => {
     const role = draft.messages.at(-1)?.role === 'user' ? 'assistant' : 'user';
     set({ messages: [...draft.messages, { role, text: '', images: [] }] });
@@ -97,28 +98,31 @@ const NumberField = ({ label, value, onInput }: TextAreaProps): JSX.Element => (
   </label>
 );
 
+type MessageChange = (message: DraftMessage) => DraftMessage;
+
 interface MessageFieldProps {
   readonly message: DraftMessage;
-  readonly onChange: (change: Partial<DraftMessage>) => void;
+  readonly onChange: (change: MessageChange) => void;
   readonly onRemove: () => void;
 }
 
 function MessageField({ message, onChange, onRemove }: MessageFieldProps): JSX.Element {
   const { role, text, images, calls = [], call } = message;
+  const set = (change: Partial<DraftMessage>): void => onChange((now) => ({ ...now, ...change }));
   const attach = async (files: FileList | null): Promise<void> => {
     try {
       const added = await Promise.all([...(files ?? [])].slice(0, MAX_IMAGES - images.length).map(readImage));
-      onChange({ images: [...images, ...added] });
+      onChange((now) => ({ ...now, images: [...now.images, ...added].slice(0, MAX_IMAGES) }));
     } catch (error) {
       announcement.value = String(error instanceof Error ? error.message : error);
     }
   };
   return (
     <div class="message">
-      <TextArea label={call ? `result of ${call.name}` : role} value={text} onInput={(next) => onChange({ text: next })} />
+      <TextArea label={call ? `result of ${call.name}` : role} value={text} onInput={(next) => set({ text: next })} />
       <p class="row">
         {!call && calls.length === 0 && (
-          <button type="button" class="small" onClick={() => onChange({ role: role === 'user' ? 'assistant' : 'user' })}>
+          <button type="button" class="small" onClick={() => set({ role: role === 'user' ? 'assistant' : 'user' })}>
             switch the role
           </button>
         )}
@@ -146,7 +150,7 @@ function MessageField({ message, onChange, onRemove }: MessageFieldProps): JSX.E
             key={index}
             type="button"
             class="small"
-            onClick={() => onChange({ images: images.filter((_, at) => at !== index) })}
+            onClick={() => set({ images: images.filter((_, at) => at !== index) })}
             aria-label={`Remove the image ${image.name}`}
           >
             {image.name.slice(0, 40)} ✕

@@ -1,17 +1,20 @@
-/** The configuration in the admin API: every setting with its origin, the last reloads, and the check of a pasted file. */
+/** The configuration in the admin API: every setting with its origin, the last reloads, versions, and the check of a pasted file. */
 
 import { z } from 'zod';
 import { CheckError, checkConfig } from '../config/check.ts';
 import { type listSettings, ORIGINS } from '../config/effective.ts';
-import type { Reload } from '../config/reloads.ts';
+import { RELOAD_CAUSES, type Reload } from '../config/reloads.ts';
 import type { GatewayState } from '../config/resolve.ts';
 import { MAX_VALIDATED_LENGTH, type Validation } from '../config/validate.ts';
+import type { ConfigVersion, ConfigVersions } from '../store/index.ts';
 import { Problem } from './problem.ts';
 
 /** Where the configuration in force comes from. */
 export interface ConfigFacts {
   settings(): ReturnType<typeof listSettings>;
   reloads(): readonly Reload[];
+  /** The version of the database that this node uses; undefined when it has a file. */
+  version(): number | undefined;
 }
 
 const text = z.string().nullable();
@@ -26,7 +29,7 @@ export const SETTINGS = z.strictObject({
       value: text.describe('As text; null when it is or may be a secret.'),
       reference: text.describe('What the file refers to, as written: `env:NAME`, `file:/path`; null without a reference.'),
       origin: z.enum(ORIGINS),
-      line: place.describe('The line of the file.'),
+      line: place.describe('The line of the file, or of the configuration in the database.'),
     }),
   ),
   omitted: z.int().min(0).describe('Settings beyond the first 2,000.'),
@@ -43,7 +46,10 @@ export const RELOADS = z.strictObject({
   reloads: z.array(
     z.strictObject({
       at: z.iso.datetime(),
-      by: z.enum(['start', 'file', 'signal']).describe('The start of the gateway, a change of the file, or SIGHUP.'),
+      by: z
+        .enum(RELOAD_CAUSES)
+        .describe('The start of the gateway, a change of the file, SIGHUP, or a new version in the database.'),
+      version: z.int().nullable().describe('The version of the configuration in the database; null for a file.'),
       ok: z.boolean().describe('Whether the configuration was put in force; if not, the previous one was kept.'),
       reason: text.describe('Why it was rejected.'),
       restart: z.array(z.string()).describe('Changed sections that take effect after a restart.'),
@@ -54,14 +60,50 @@ export const RELOADS = z.strictObject({
 
 /** The last reloads, newest first. */
 export const viewReloads = ({ reloads }: ConfigFacts): z.infer<typeof RELOADS> => ({
-  reloads: reloads().map(({ at, by, reason, restart, warnings }) => ({
+  reloads: reloads().map(({ at, by, version, reason, restart, warnings }) => ({
     at: new Date(at).toISOString(),
     by,
+    version: version ?? null,
     ok: reason === undefined,
     reason: reason ?? null,
     restart: [...restart],
     warnings,
   })),
+});
+
+/** Versions of the configuration in the database. */
+export const VERSIONS = z.strictObject({
+  used: z.int().nullable().describe('The version that this node uses; null when its configuration is a file.'),
+  versions: z.array(
+    z.strictObject({
+      version: z.int().min(1),
+      at: z.iso.datetime(),
+      author: z.string().describe('The user and the host of the command.'),
+      comment: z.string(),
+      digest: z.string().describe('SHA-256 of the text, in hex.'),
+      rollback_of: z.int().nullable().describe('The version whose text this one repeats.'),
+    }),
+  ),
+});
+
+/** The last versions, newest first. The first one is in force. */
+export async function viewVersions(
+  { version }: ConfigFacts,
+  configs: ConfigVersions | undefined,
+  limit: number,
+): Promise<z.infer<typeof VERSIONS>> {
+  const versions = (await configs?.list(limit)) ?? [];
+  return { used: version() ?? null, versions: versions.map(viewVersion) };
+}
+
+/** A version, for programs. */
+export const viewVersion = ({ ts, ...row }: ConfigVersion): z.infer<typeof VERSIONS>['versions'][number] => ({
+  version: row.version,
+  at: new Date(ts).toISOString(),
+  author: row.author,
+  comment: row.comment,
+  digest: row.digest,
+  rollback_of: row.rollback_of,
 });
 
 /** A configuration to check. */

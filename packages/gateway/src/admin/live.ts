@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../http/clock.ts';
-import { type ExchangeRow, type Filter, type Ledger, matchesFilter } from '../store/index.ts';
+import { type ExchangeRow, type Filter, type Ledger, matchesFilter, type Write } from '../store/index.ts';
 import { Problem } from './problem.ts';
 
 /** What happened to an exchange. */
@@ -54,18 +54,20 @@ export class ChangeFeed {
 
   /** The ledger, with every exchange that is opened or settled published as soon as that is durable. */
   watch(ledger: Ledger): Ledger {
-    const publish = (written: Promise<void>, change: Change, exchange: string): Promise<void> => {
-      // A row that was not written has not changed.
-      written.then(
-        () => this.publish(change, exchange),
-        () => undefined,
-      );
-      return written;
+    const publish = (write: Write, change: Change, exchange: string): Write => {
+      write.onEnd((error) => {
+        // A row that was not written has not changed.
+        if (!error) this.publish(change, exchange);
+      });
+      return write;
     };
     return {
       createId: () => ledger.createId(),
       get accepting() {
         return ledger.accepting;
+      },
+      get isFailing() {
+        return ledger.isFailing;
       },
       openExchange: (row) => publish(ledger.openExchange(row), 'opened', row.id),
       openAttempt: (row) => ledger.openAttempt(row),

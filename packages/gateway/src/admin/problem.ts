@@ -65,6 +65,7 @@ const STORE_STATUS = {
   rejected: 500,
   unavailable: 503,
   exists: 409,
+  conflict: 409,
 } as const satisfies Record<StoreErrorCode, number>;
 
 const KEY_STATUS = { unknown: 404, exists: 409, revoked: 409, full: 409, pepper: 503 } as const satisfies Record<

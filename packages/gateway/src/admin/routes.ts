@@ -11,7 +11,18 @@ import { readSpan } from '../keys/settings.ts';
 import { createPriceTable } from '../prices/table.ts';
 import type { AccessRequest } from './access.ts';
 import { sendBackup } from './backup.ts';
-import { checkPasted, MAX_VALIDATED_BODY, PASTED, RELOADS, SETTINGS, VALIDATION, viewReloads, viewSettings } from './config.ts';
+import {
+  checkPasted,
+  MAX_VALIDATED_BODY,
+  PASTED,
+  RELOADS,
+  SETTINGS,
+  VALIDATION,
+  VERSIONS,
+  viewReloads,
+  viewSettings,
+  viewVersions,
+} from './config.ts';
 import { CONVERSATION, readConversation } from './conversation.ts';
 import { CONVERSION_REQUEST, CONVERTED, convertForClient, MAX_CONVERTED_BYTES } from './convert.ts';
 import { buildCaptureCase, CASE, EXAMINED, examineCapture } from './examine.ts';
@@ -394,6 +405,17 @@ const TABLE = [
     access: 'sensitive',
     response: RELOADS,
     handle: ({ context: { config } }) => ({ body: viewReloads(config) }),
+  }),
+  route({
+    method: 'GET',
+    path: 'config/versions',
+    about: 'The versions of the configuration in the database, newest first; the first one is in force',
+    access: 'sensitive',
+    query: { limit },
+    response: VERSIONS,
+    handle: async ({ query, context: { config, store } }) => ({
+      body: await viewVersions(config, store.configs, query.limit ?? 100),
+    }),
   }),
   route({
     method: 'POST',

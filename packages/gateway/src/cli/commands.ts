@@ -101,7 +101,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       workers: {
         type: 'string',
         value: 'N',
-        summary: 'processes that share the port, or "auto" for one per core (1); more than one needs store and limits_store',
+        summary: 'processes that share the port, or "auto" for one per core (1); more than one needs store',
       },
       json: {
         type: 'boolean',
@@ -112,7 +112,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     examples: [
       { line: 'sluice serve', what: 'Use the keys in the environment, or the demo model' },
       { line: 'sluice serve --config sluice.yaml --port 8080', what: 'Use a configuration file' },
-      { line: 'sluice serve --workers auto', what: 'Use all cores, with PostgreSQL and Redis' },
+      { line: 'sluice serve --workers auto', what: 'Use all cores, with PostgreSQL' },
     ],
     load: () => import('./commands/serve.ts'),
   }),
@@ -206,15 +206,34 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     load: () => import('./commands/import.ts'),
   }),
   config: defineCommand({
-    summary: 'Check a configuration and print each problem with its path and line',
-    usage: ['config check [FILE] [--json]'],
+    summary: 'Check a configuration, or store versions of one that several nodes share',
+    usage: [
+      'config check [FILE] [--json]',
+      'config push FILE [--comment C] [--expect N] [--store URL] [--json]',
+      'config history [--limit N] [--store URL] [--json]',
+      'config show [VERSION] [--store URL] [--json]',
+      'config rollback VERSION [--comment C] [--expect N] [--store URL] [--json]',
+    ],
     about:
-      'Reads the configuration as "sluice serve" does, sluice.yaml in this folder by default, and resolves its references to the environment. Prints problems and warnings with file, line, column and path; values that may be secret are masked. The exit code is 0 when the configuration can be used, 1 when it has problems, 2 when it cannot be read.',
-    options: { json: { ...JSON_OPTION, summary: 'print one JSON object per file on stdout' } },
-    words: ['check'],
+      '"check" reads the configuration as "sluice serve" does, sluice.yaml in this folder by default, and resolves its references to the environment. Prints problems and warnings with file, line, column and path; values that may be secret are masked. The other actions are for nodes with "config: store" (docs/scale.md): their configuration is in the PostgreSQL database. "push" stores FILE as its next version, which is in force at once; a file with problems or with a literal secret is refused. "rollback" stores the text of an earlier version as the next one. The database is --store, SLUICE_STORE, or that of sluice.yaml in this folder. The exit code is 1 when the configuration has problems, another version is in force than --expect, a version does not exist, or the database cannot be used; 2 when a file cannot be read.',
+    options: {
+      comment: { type: 'string', value: 'C', summary: 'push, rollback: why, for the history' },
+      expect: { type: 'string', value: 'N', summary: 'push, rollback: refuse if another version is in force; 0 for none' },
+      limit: { type: 'string', value: 'N', summary: 'history: versions to list (50)' },
+      store: {
+        type: 'string',
+        value: 'URL',
+        summary: 'PostgreSQL database; a reference such as env:NAME keeps its password off the command line',
+      },
+      json: JSON_OPTION,
+    },
+    words: ['check', 'push', 'history', 'show', 'rollback'],
     examples: [
       { line: 'sluice config check', what: 'Check sluice.yaml in this folder' },
       { line: 'sluice config check deploy/sluice.yaml --json', what: 'For a program' },
+      { line: 'sluice config push shared.yaml --expect 3 --comment "add groq"', what: 'Replace version 3 on all nodes' },
+      { line: 'sluice config show 2 > shared.yaml', what: 'Read an earlier version' },
+      { line: 'sluice config rollback 2', what: 'Return to it' },
     ],
     load: () => import('./commands/config.ts'),
   }),

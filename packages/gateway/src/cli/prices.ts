@@ -2,8 +2,9 @@
 
 import { didYouMean, oneLine, safeJson, systemCode } from '@sluice/lab/text';
 import { ConfigError } from '../config/document.ts';
-import { createDefaultSource, findConfig, loadConfig } from '../config/load.ts';
+import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { Options } from '../config/options.ts';
+import { loadWhole } from '../config/shared.ts';
 import {
   BUCKET_NAMES,
   BUCKETS,
@@ -52,7 +53,7 @@ async function readOptions(config: string | undefined, io: CliIo): Promise<Optio
   const file = config ?? findConfig(process.cwd());
   if (file === undefined) return createDefaultSource().options;
   try {
-    return loadConfig(file, (await readFileBytes(file, io)).toString('utf8'), io.env).options;
+    return (await loadWhole(file, (await readFileBytes(file, io)).toString('utf8'), io.env)).options;
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
     const code = systemCode(error);

@@ -145,7 +145,9 @@ export class ConfigDocument {
     if (this.syntax.length > 0) return;
     visit(document, {
       Alias: (at, alias, ancestors) => {
-        if (alias.resolve(document)) return;
+        const target = alias.resolve(document);
+        if (target) this.#checkAliasSecret(buildPath(at, alias, ancestors), target);
+        if (target) return;
         this.syntax.push(
           this.#createProblem(readRange(alias), buildPath(at, alias, ancestors), `unknown YAML anchor; ${ALIAS_HINT}`),
         );
@@ -157,6 +159,13 @@ export class ConfigDocument {
     } catch {
       this.syntax.push(this.#createProblem([0, 1], [], 'YAML aliases expand to too many values'));
     }
+  }
+
+  /** A secret may be written in a setting that is none, and be used by an alias. */
+  #checkAliasSecret(path: Path, target: Node): void {
+    const at = joinPath(path);
+    const source = isScalar(target) && typeof target.source === 'string' ? showBraces(target.source) : '';
+    if (SECRET_SETTING.test(at) && isLiteralSecret(at, source)) this.literalSecrets.push(path);
   }
 
   #findRange(path: Path, at: 'key' | 'value'): Range | undefined {
@@ -433,15 +442,18 @@ const SAFE_TO_SHOW =
 
 /** Settings that hold a secret. Only these may refer to files: any other file could be read by an error message. */
 const SECRET_SETTING =
-  /^(providers\/[^/]+\/(api_key|api_keys\/\d+|proxy|headers\/[^/]+)|auth\/keys\/\d+(\/key)?|(admin|metrics)\/key|limits_store(\/url)?)$/;
+  /^(providers\/[^/]+\/(api_key|api_keys\/\d+|proxy|headers\/[^/]+)|auth\/keys\/\d+(\/key)?|(admin|metrics)\/key|store|limits_store(\/url)?)$/;
 
 /** Headers that identify the sender; others may be public. */
 const CREDENTIAL_HEADER = /\/headers\/[^/]*(authorization|key|token|secret|cookie)[^/]*$/i;
 
+/** The keys of the gateway itself, which have no placeholders. */
+const OWN_KEY = /^(auth\/keys\/\d+(\/key)?|(admin|metrics)\/key)$/;
+
 /** Shorter values are placeholders such as `none`. A proxy or a store is a secret when its URL has a password. */
 function isLiteralSecret(at: string, text: string): boolean {
-  if (text.length < 8 || isReference(text) || text.includes('${')) return false;
-  if (at.endsWith('/proxy') || at.startsWith('limits_store')) return /:\/\/[^/]*@/.test(text);
+  if ((text.length < 8 && !OWN_KEY.test(at)) || isReference(text) || text.includes('${')) return false;
+  if (at.endsWith('/proxy') || at === 'store' || at.startsWith('limits_store')) return /:\/\/[^/]*@/.test(text);
   return !at.includes('/headers/') || CREDENTIAL_HEADER.test(at);
 }
 

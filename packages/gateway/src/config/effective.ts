@@ -8,7 +8,7 @@ import { redactPatterns } from './secret-patterns.ts';
 import { type Env, findAddress, isReference, readEnv } from './secrets.ts';
 
 /** Where a value comes from. */
-export const ORIGINS = ['file', 'environment', 'default', 'flag'] as const;
+export const ORIGINS = ['file', 'store', 'environment', 'default', 'flag'] as const;
 
 /** One setting in force. */
 export interface Setting {
@@ -19,7 +19,7 @@ export interface Setting {
   /** What it refers to, as written: `env:NAME`, `file:/path`; null without a reference. */
   readonly reference: string | null;
   readonly origin: (typeof ORIGINS)[number];
-  /** The line of the file; null when it is not there. */
+  /** The line of the file or of the document in the database; null when it is in neither. */
   readonly line: number | null;
 }
 
@@ -27,6 +27,8 @@ export interface Setting {
 export interface EffectiveSources {
   /** The text of the configuration file; null without one. */
   readonly text: string | null;
+  /** The text of the configuration in the database; null without one. It has no setting that the file has. */
+  readonly shared: string | null;
   readonly env: Env;
   readonly state: GatewayState;
   /** Values of the command line by their paths, such as `listen.port`. */
@@ -45,13 +47,16 @@ export function listSettings(sources: EffectiveSources): { settings: readonly Se
     if (!found.has(setting.path)) found.set(setting.path, setting);
   };
   for (const [path, value] of sources.flags) add({ path, value, reference: null, origin: 'flag', line: null });
-  const written = sources.text === null ? undefined : new WrittenSettings(sources.text, sources.env);
-  for (const setting of written?.list() ?? []) add(setting);
+  const written = [
+    ...(sources.text === null ? [] : [new WrittenSettings(sources.text, sources.env, 'file')]),
+    ...(sources.shared === null ? [] : [new WrittenSettings(sources.shared, sources.env, 'store')]),
+  ];
+  for (const setting of written.flatMap((one) => one.list())) add(setting);
   const hasPath = (path: string): boolean =>
     [...found.keys()].some((one) => one.startsWith(path) && /^($|[.[])/.test(one.slice(path.length)));
   for (const setting of listFromEnvironment(sources, hasPath)) add(setting);
   const schema = buildJsonSchema() as SchemaNode; // the output of toJSONSchema has this form
-  for (const [path, value] of listDefaults(schema, [], (at) => written?.isClosed(at) ?? false))
+  for (const [path, value] of listDefaults(schema, [], (at) => written.some((one) => one.isClosed(at))))
     add({ path: formatPath(path), value: formatValue(value), reference: null, origin: 'default', line: null });
   add({ path: 'data', value: sources.folder ?? 'memory', reference: null, origin: 'default', line: null });
   const sections = Object.keys(schema.properties ?? {});
@@ -68,8 +73,10 @@ class WrittenSettings {
   /** Nothing is resolved in it, so it has nothing of the environment. */
   readonly #raw: ConfigDocument;
   readonly #resolved: ConfigDocument;
+  readonly #origin: Setting['origin'];
 
-  constructor(text: string, env: Env) {
+  constructor(text: string, env: Env, origin: Setting['origin']) {
+    this.#origin = origin;
     this.#raw = new ConfigDocument('', text, {});
     this.#resolved = new ConfigDocument('', text, env);
   }
@@ -92,7 +99,7 @@ class WrittenSettings {
       path: formatPath(path),
       value: shown,
       reference: references.length > 0 ? references.join(' ') : null,
-      origin: references.some((reference) => !reference.startsWith('file:')) ? 'environment' : 'file',
+      origin: references.some((reference) => !reference.startsWith('file:')) ? 'environment' : this.#origin,
       line: this.#raw.problem(path, '').place?.line ?? null,
     };
   }
@@ -133,7 +140,7 @@ const PUBLIC = new RegExp(
     'rules/\\d+/(name|use)',
     'rules/\\d+/when/(?!header/).+',
     '(models|prices|default_price|budgets|capture|idempotency|recovery|cache|limits|log)(/.+)?',
-    'affinity|model_in_answer|time_zone|data|durability|retention|reset',
+    'affinity|model_in_answer|time_zone|data|config|node_lease|durability|retention|reset',
   ].join('|')})$`,
 );
 

@@ -25,6 +25,7 @@ export function loadConfig(file: string, text: string, env: Env, files = new Set
     options: parsed.options,
     missing: document.missing,
     literalSecrets: document.literalSecrets,
+    settings: listWritten(value),
     files,
     problem: (path, message, at) => document.problem(path, message, at),
   };
@@ -37,6 +38,8 @@ export interface Source {
   readonly missing: readonly Problem[];
   /** Settings whose secret is in the file itself. */
   readonly literalSecrets: readonly Path[];
+  /** The sections that are written, and those of `auth` one by one. */
+  readonly settings: readonly string[];
   /** The files that settings refer to. */
   readonly files: SettingFiles;
   /** A problem with the value or the key at a path. */
@@ -48,7 +51,14 @@ export function createDefaultSource(): Source {
   const parsed = parseOptions({});
   if ('issues' in parsed) throw new Error('every option has a default');
   const files = new SettingFiles(process.cwd());
-  return { options: parsed.options, missing: [], literalSecrets: [], files, problem: (path, message) => ({ path, message }) };
+  return {
+    options: parsed.options,
+    missing: [],
+    literalSecrets: [],
+    settings: [],
+    files,
+    problem: (path, message) => ({ path, message }),
+  };
 }
 
 /** The configuration file in a folder; undefined when there is none. */
@@ -83,6 +93,12 @@ function withoutEmptySections(value: unknown): unknown {
   if (typeof value !== 'object' || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null));
 }
+
+/** The sections that a document has: `listen`, `models`, `auth.keys`. */
+export const listWritten = (value: unknown): string[] =>
+  Object.entries(asRecord(value)).flatMap(([name, section]) =>
+    name === 'auth' ? Object.keys(asRecord(section)).map((key) => `${name}.${key}`) : [name],
+  );
 
 /** An empty file is more likely damaged than a request to run without client keys and providers. */
 const hasSettings = (value: unknown): boolean =>

@@ -33,12 +33,16 @@ export interface Options {
   readonly budgets: readonly TagBudget[];
   /** The time zone whose days, weeks and months budgets are for. */
   readonly time_zone: string;
-  /** Where limits are kept that several gateways share; in memory without it. */
+  /** Where limits are kept that several gateways share; by default in the database, else in memory. */
   readonly limits_store?: LimitsStoreOptions | undefined;
   /** The data folder, or `memory`; by default a folder of the user. */
   readonly data?: string | undefined;
   /** The address of a PostgreSQL database, which holds keys and usage instead of the data folder. */
   readonly store?: Secret | undefined;
+  /** `store`: everything but the settings of a node is in the database. */
+  readonly config?: 'store' | undefined;
+  /** Milliseconds after its last heartbeat that a node of the database is taken for dead. */
+  readonly node_lease: number;
   /** Whether responses wait until their usage is on disk. */
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
@@ -59,10 +63,10 @@ export interface Options {
   readonly reset: boolean;
 }
 
-/** A Redis or Valkey server that keeps the limits of several gateways. */
+/** A server that keeps the limits of several gateways. */
 export interface LimitsStoreOptions {
-  /** `redis://` or `rediss://`, which may have a password. */
-  readonly url: Secret;
+  /** `redis://` or `rediss://`, which may have a password. `store`: the database. `memory`: each gateway has its own limits. */
+  readonly url: Secret | 'store' | 'memory';
   /** How many gateways share the limits. */
   readonly nodes: number;
   /** Before the name of every key. */

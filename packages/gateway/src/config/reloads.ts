@@ -2,14 +2,18 @@
 
 import { redactPatterns } from './secret-patterns.ts';
 
-/** Why the file was read: it changed, or the process got SIGHUP. */
-export type ReloadCause = 'start' | 'file' | 'signal';
+/** Why the configuration was read: the file changed, the process got SIGHUP, or the database has a new version. */
+export const RELOAD_CAUSES = ['start', 'file', 'signal', 'store'] as const;
+
+export type ReloadCause = (typeof RELOAD_CAUSES)[number];
 
 /** One attempt to use a configuration. */
 export interface Reload {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly by: ReloadCause;
+  /** The version of a configuration in the database; undefined for a file. */
+  readonly version?: number;
   /** Why it was rejected; undefined when it is in force. */
   readonly reason?: string;
   /** Changed sections that take effect after a restart. */
@@ -33,9 +37,9 @@ export class ReloadHistory {
   }
 
   /** Adds what happened; the oldest entry beyond the limit is dropped. */
-  add(by: ReloadCause, outcome: Partial<Pick<Reload, 'reason' | 'restart' | 'warnings'>>): void {
-    const { reason, restart = [], warnings = 0 } = outcome;
-    const entry = { at: this.#now(), by, restart, warnings };
+  add(by: ReloadCause, outcome: Partial<Pick<Reload, 'reason' | 'restart' | 'warnings' | 'version'>>): void {
+    const { reason, restart = [], warnings = 0, version } = outcome;
+    const entry = { at: this.#now(), by, restart, warnings, ...(version !== undefined && { version }) };
     this.#entries.unshift(reason === undefined ? entry : { ...entry, reason: redactPatterns(reason).slice(0, MAX_REASON) });
     this.#entries.length = Math.min(this.#entries.length, MAX_RELOADS);
   }

@@ -31,6 +31,7 @@ import type {
   TagBudget,
 } from './options.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID, listEndpoints } from './providers.ts';
+import { DATABASE_LIMITS } from './schema.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';
 import type { ResolveContext } from './world.ts';
 
@@ -48,6 +49,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   const keys = readClientKeys(world);
   const adminKey = readAdminKey(world);
   const { key: metricsKey, listen: metricsListen } = options.metrics;
+  const limitsStore = readLimitsStore(world);
   checkExposure(keys, world, resolveOptions);
   checkOwnKeys({ keys, adminKey, metricsKey }, world, bound);
   if (resolveOptions.isWorldReadable) checkFileMode(world, bound);
@@ -56,7 +58,7 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
   if (options.reset) world.warnings.push(source.problem(['reset'], RESET_WARNING));
   if (world.problems.length > 0) throw new ConfigError(world.problems);
   for (const secret of listSecrets(keys, providers)) secrets.add(secret);
-  for (const secret of [adminKey, metricsKey, ...listStoreSecrets(options.store), ...listUrlSecrets(options.limits_store?.url)])
+  for (const secret of [adminKey, metricsKey, ...listStoreSecrets(options.store), ...listUrlSecrets(limitsStore)])
     if (secret) secrets.add(secret);
   return Object.freeze({
     listen,
@@ -73,9 +75,10 @@ export function resolveConfig(source: Source, resolveOptions: ResolveOptions): G
     default_price: options.default_price,
     budgets: options.budgets,
     timeZone: options.time_zone,
-    limitsStore: options.limits_store,
+    limitsStore,
     data: options.data,
     store: readStore(world),
+    nodeLeaseMs: options.node_lease,
     durability: options.durability,
     retentionDays: options.retention,
     capture: options.capture,
@@ -105,6 +108,23 @@ const readStore = ({ source }: ResolveContext): StoreAddress | undefined => {
   return store && { url: store, place: describeAddress(store.reveal()) };
 };
 
+/** A server that keeps limits. */
+export interface LimitsAddress extends Omit<LimitsStoreOptions, 'url'> {
+  readonly server: 'redis' | 'postgres';
+  readonly url: Secret;
+}
+
+/** Where limits are: in the database, if there is one and nothing else is configured. */
+function readLimitsStore({ source, problems }: ResolveContext): LimitsAddress | undefined {
+  const { store, limits_store = store && DATABASE_LIMITS } = source.options;
+  if (!limits_store || limits_store.url === 'memory') return undefined;
+  const { url } = limits_store;
+  if (url !== 'store') return { ...limits_store, server: 'redis', url };
+  if (store) return { ...limits_store, server: 'postgres', url: store };
+  problems.push(source.problem(['limits_store'], 'limits_store: "store" is the database of store; set store: postgres://…'));
+  return undefined;
+}
+
 /** The password alone may be part of an error of the database. */
 function listStoreSecrets(store: Secret | undefined): Secret[] {
   if (!store) return [];
@@ -113,8 +133,9 @@ function listStoreSecrets(store: Secret | undefined): Secret[] {
 }
 
 /** A URL, and its password alone, which errors may contain. */
-function listUrlSecrets(url: Secret | undefined): Secret[] {
-  if (!url) return [];
+function listUrlSecrets(address: LimitsAddress | undefined): Secret[] {
+  if (address?.server !== 'redis') return [];
+  const { url } = address;
   const { password } = new URL(url.reveal());
   return password === '' ? [] : [url, new Secret(password)];
 }
@@ -169,11 +190,14 @@ export interface GatewayState {
   /** The time zone whose days, weeks and months budgets are for. */
   readonly timeZone: string;
   /** Where limits are kept that several gateways share; undefined for memory. */
-  readonly limitsStore: LimitsStoreOptions | undefined;
+  /** Undefined: limits are in memory. */
+  readonly limitsStore: LimitsAddress | undefined;
   /** The data folder, or `memory`; undefined for the default folder. */
   readonly data: string | undefined;
   /** The database that holds keys and usage instead of the folder. */
   readonly store: StoreAddress | undefined;
+  /** How long after its last heartbeat a node of the database is taken for dead. */
+  readonly nodeLeaseMs: number;
   readonly durability: Durability;
   /** Days that recorded exchanges are kept; null for ever. */
   readonly retentionDays: number | null;

@@ -580,13 +580,23 @@ const store = z
     `PostgreSQL database of keys and usage, shared by all nodes: postgres://user:password@host/database. Use a reference such as \${SLUICE_STORE}, because it has a password.`,
   );
 
-const REDIS_ERROR = 'must be redis://HOST:PORT or rediss://HOST:PORT, with user, password and database where needed';
+const nodeLease = duration
+  .refine((ms) => ms >= 1000 && ms <= 600_000, { error: 'must be from 1s to 10m' })
+  .prefault('15s')
+  .describe(
+    'With store: how long after its last heartbeat a node is dead, so that another one closes its requests. All nodes need the same.',
+  );
 
-const redisUrl = z
+const REDIS_ERROR =
+  'must be redis://HOST:PORT or rediss://HOST:PORT, with user, password and database where needed, or "store" or "memory"';
+
+const limitsPlace = z
   .string({ error: REDIS_ERROR })
   .trim()
-  .refine(isRedisUrl, { error: REDIS_ERROR })
-  .transform((text) => new Secret(text));
+  .refine((text) => isWord(text) || isRedisUrl(text), { error: REDIS_ERROR })
+  .transform((text) => (isWord(text) ? text : new Secret(text)));
+
+const isWord = (text: string): text is 'store' | 'memory' => text === 'store' || text === 'memory';
 
 function isRedisUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
@@ -598,32 +608,39 @@ const limitsStore: z.ZodType<LimitsStoreOptions, unknown> = z
   .preprocess(
     (value) => (typeof value === 'string' ? { url: value } : value),
     z.strictObject({
-      url: redisUrl.describe('redis:// or rediss:// (TLS). Use a reference such as env:REDIS_URL when it has a password.'),
+      url: limitsPlace.describe(
+        'redis:// or rediss:// (TLS), store for the PostgreSQL database of store, or memory. Use a reference such as env:REDIS_URL when it has a password.',
+      ),
       expected_nodes: z
         .int()
         .min(1)
         .max(1000)
         .prefault(1)
-        .describe('How many gateways share the limits. Each uses this part of every limit while Redis cannot be used.'),
+        .describe('How many gateways share the limits. Each uses this part of every limit while the server cannot be used.'),
       prefix: z
         .string()
         .regex(/^[\w:.-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, ":", ".", "_" and "-"' })
         .prefault('sluice:')
         .describe('Before the name of every key.'),
-      timeout: duration.prefault('50ms').describe('How long Redis may take for one call.'),
-      connect_timeout: duration.prefault('200ms').describe('How long a connection may take.'),
+      timeout: duration.describe('How long one call may take. Default: 50ms with Redis, 250ms with PostgreSQL.').exactOptional(),
+      connect_timeout: duration
+        .describe('How long a connection may take. Default: 200ms with Redis, 1s with PostgreSQL.')
+        .exactOptional(),
     }),
   )
-  .transform(({ url, expected_nodes: nodes, prefix, timeout: timeoutMs, connect_timeout: connectTimeoutMs }) => ({
+  .transform(({ url, expected_nodes: nodes, prefix, timeout, connect_timeout }) => ({
     url,
     nodes,
     prefix,
-    timeoutMs,
-    connectTimeoutMs,
+    timeoutMs: timeout ?? (url === 'store' ? 250 : 50),
+    connectTimeoutMs: connect_timeout ?? (url === 'store' ? 1000 : 200),
   }))
   .describe(
-    'Redis or Valkey, for limits that several gateways share: a URL, or a map with url. Without it, limits are in memory.',
+    'Where limits are kept that several gateways share: the URL of Redis or Valkey, store (the PostgreSQL database of store), or memory (of each gateway alone); or a map with url. Default: store if there is one, else memory.',
   );
+
+/** Limits in the database of the store, unless something else is configured. */
+export const DATABASE_LIMITS: LimitsStoreOptions = limitsStore.parse('store');
 
 const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObject({
   $schema: z.string().exactOptional(),
@@ -651,6 +668,13 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
     .describe('Folder for usage data, or memory. Default: a folder of the user, such as ~/.local/share/sluice.')
     .exactOptional(),
   store: store.exactOptional(),
+  config: z
+    .enum(['store'])
+    .describe(
+      'store: the configuration is in the database of "store", and this file has the settings of this node: listen, data, store and auth.pepper_file.',
+    )
+    .exactOptional(),
+  node_lease: nodeLease,
   durability: z
     .enum(DURABILITIES)
     .prefault('strict')

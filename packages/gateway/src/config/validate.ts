@@ -1,12 +1,14 @@
 /** Checks a configuration that was pasted, as `sluice config check` does, without reading files or variables of this machine. */
 
 import { rootCertificates } from 'node:tls';
-import { ConfigDocument, ConfigError, formatPath, type Problem } from './document.ts';
+import { ConfigDocument, ConfigError, formatPath, type Path, type Problem } from './document.ts';
 import { type FileText, SettingFiles } from './files.ts';
-import { loadConfig } from './load.ts';
+import { listWritten, loadConfig, type Source } from './load.ts';
 import { type GatewayState, resolveConfig } from './resolve.ts';
 import { redactPatterns } from './secret-patterns.ts';
 import { type Env, SecretRegistry } from './secrets.ts';
+import { findMisplaced, findNodeProblems } from './shared.ts';
+import { findRemovedSettings } from './watch.ts';
 
 /** What is wrong, and where. Lines and columns start at 1. */
 interface ConfigFinding {
@@ -38,18 +40,77 @@ const FILE = 'text';
 
 /** `variables`: names of variables that count as set, such as those that providers have their keys from. Their values are not used. */
 export function validateConfig(text: string, variables: readonly string[]): Validation {
-  const raw = new ConfigDocument(FILE, text, {});
+  const { result, unchecked } = examine(FILE, text, variables);
+  return 'state' in result ? describeState(result.state, unchecked) : describeProblems(result.problems, unchecked);
+}
+
+/**
+ * What is wrong with a document that all nodes shall share, and that replaces another one. References are not resolved, because each
+ * node has its own variables and files.
+ */
+export function findSharedProblems(file: string, text: string, current: string | undefined): readonly Problem[] {
+  if (text.includes('\0')) return [{ message: 'the file has a NUL character, which the database cannot store', path: [] }];
+  const { raw, result } = examine(file, text, []);
+  const literal = raw.literalSecrets.map((path) => raw.problem(path, BY_REFERENCE));
+  const written = { settings: raw.syntax.length > 0 ? [] : listWritten(raw.value), problem: raw.problem.bind(raw) };
+  return [
+    ...('problems' in result ? result.problems : []),
+    ...findMisplaced(written),
+    ...literal,
+    ...findSecretLines(file, text, literal),
+    ...('source' in result && current !== undefined ? findRemoved(current, result.source) : []),
+  ];
+}
+
+/** A current document that cannot be read has nothing that could be kept. */
+function findRemoved(current: string, next: Source): Problem[] {
+  const { result } = examine(FILE, current, []);
+  return 'source' in result ? findRemovedSettings(result.source, next) : [];
+}
+
+const BY_REFERENCE = 'is a secret, which must not be stored in the database; write a reference such as env:NAME or file:/path';
+
+/** Lines, also comments, with a text that looks like a secret. */
+function findSecretLines(file: string, text: string, known: readonly Problem[]): Problem[] {
+  const lines = new Set(known.map(({ place }) => place?.line));
+  return text.split('\n').flatMap((line, index) => {
+    if (lines.has(index + 1) || !looksSecret(line)) return [];
+    const place = { file, line: index + 1, column: 1, excerpt: '' };
+    return [
+      { message: `a text in this line looks like a secret; write a reference such as env:NAME or file:/path`, path: [], place },
+    ];
+  });
+}
+
+/** Whether a text has something that looks like a secret. A reference is none, whatever stands before it. */
+export function looksSecret(text: string): boolean {
+  const rest = text.replace(REFERENCE, '""');
+  return redactPatterns(rest) !== rest;
+}
+
+const REFERENCE = /\$\{[A-Za-z_]\w*\}|\b(?:env[:.]|os\.environ\/)[A-Za-z_]\w*|\bfile:[^\s"',}\]]+/g;
+
+/** A configuration that can be used, or what is wrong with it. */
+interface Examined {
+  /** Nothing is resolved in it. */
+  readonly raw: ConfigDocument;
+  readonly result: { readonly state: GatewayState; readonly source: Source } | { readonly problems: readonly Problem[] };
+  readonly unchecked: ReadonlySet<string>;
+}
+
+function examine(file: string, text: string, variables: readonly string[]): Examined {
+  const raw = new ConfigDocument(file, text, {});
   const written = raw.syntax.length > 0 ? undefined : raw.value;
   const stand = new Map([...listVariables(text), ...variables].map((name, index) => [name, createSample(index)]));
   const unchecked = new Set<string>();
   // Each round replaces samples of a wrong kind, so that the rest can be checked.
   for (const sample of [...SAMPLES, undefined]) {
-    const result = attempt(text, Object.fromEntries(stand));
-    if (!(result instanceof ConfigError)) return describeState(result, unchecked);
+    const result = attempt(file, text, Object.fromEntries(stand));
+    if (!(result instanceof ConfigError)) return { raw, result, unchecked };
     const [ofReferences, real] = split(result.problems, ({ path }) => raw.isMissing(path));
     if (ofReferences.length === 0 || real.length > 0 || sample === undefined) {
       for (const { path } of ofReferences) unchecked.add(formatPath(path));
-      return describeProblems(real, unchecked);
+      return { raw, result: { problems: real }, unchecked };
     }
     for (const { path } of ofReferences) for (const name of listVariables(readText(written, path))) stand.set(name, sample);
   }
@@ -57,15 +118,18 @@ export function validateConfig(text: string, variables: readonly string[]): Vali
 }
 
 /** Numbers, flags and addresses; the first sample is a key. */
-const SAMPLES = ['1', 'true', 'https://reference.invalid'] as const;
+const SAMPLES = ['1', 'true', 'https://reference.invalid', 'redis://reference.invalid'] as const;
 
 /** Differs for each variable: two equal keys are a mistake. */
 const createSample = (index: number): string => `reference-${index}-0123456789abcdef`;
 
-function attempt(text: string, env: Env): GatewayState | ConfigError {
+function attempt(file: string, text: string, env: Env): { state: GatewayState; source: Source } | ConfigError {
   try {
-    const source = loadConfig(FILE, text, env, new UnreadFiles());
-    return resolveConfig(source, { env, secrets: new SecretRegistry(), storedKeys: () => 'unknown' });
+    const source = loadConfig(file, text, env, new UnreadFiles());
+    const misplaced = findNodeProblems(source);
+    if (misplaced.length > 0) return new ConfigError(misplaced);
+    const state = resolveConfig(source, { env, secrets: new SecretRegistry(), storedKeys: () => 'unknown' });
+    return { state, source };
   } catch (error) {
     if (error instanceof ConfigError) return error;
     throw error;
@@ -96,7 +160,7 @@ function listVariables(text: string): string[] {
 }
 
 /** The text of a value as it is written. */
-function readText(value: unknown, path: Problem['path']): string {
+function readText(value: unknown, path: Path): string {
   let node = value;
   for (const step of path) node = typeof node === 'object' && node !== null ? Reflect.get(node, step) : undefined;
   return typeof node === 'string' ? node : '';

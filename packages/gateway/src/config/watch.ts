@@ -3,14 +3,17 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
 import { readStamp } from '../http/file-stamp.ts';
+import type { StoredConfig } from '../store/configs.ts';
 import { ConfigError, type Problem } from './document.ts';
 import { readFileVariables, SettingFiles } from './files.ts';
 import { createDefaultSource, loadConfig, type Source } from './load.ts';
 import type { ReloadCause } from './reloads.ts';
 import { type GatewayState, type ResolveOptions, resolveConfig } from './resolve.ts';
+import type { Env } from './secrets.ts';
+import { findNodeProblems, isNodeFile, joinShared, readShared } from './shared.ts';
 
 /**
- * The current configuration, reloaded when its file changes. A reload builds a complete new state and replaces the old
+ * The current configuration, reloaded when its file changes, or when the database has a new version of the shared part. A reload builds a complete new state and replaces the old
  * one in one step; running exchanges keep theirs. A file that cannot be used is rejected with a reason, and nothing
  * changes.
  */
@@ -18,6 +21,8 @@ export class LiveConfig {
   readonly #options: WatchOptions;
   readonly #clock: Clock;
   readonly #pollTimer: Timer;
+  /** The newest version of the database, also one that is rejected; undefined when the file has everything. */
+  #shared: StoredConfig | undefined;
   #watcher: FSWatcher | undefined;
   #quietTimer: Timer | undefined;
   #loaded: Loaded;
@@ -38,6 +43,7 @@ export class LiveConfig {
     this.#options = options;
     this.#clock = options.clock ?? REAL_CLOCK;
     this.#loaded = loaded;
+    this.#shared = loaded.shared;
     this.#files = loaded.source.files;
     this.#bound = loaded.state.listen.host;
     this.#watch();
@@ -47,7 +53,7 @@ export class LiveConfig {
   /** Reads the file for the first time. Rejects when it cannot be used. */
   static async open(options: WatchOptions): Promise<LiveConfig> {
     const text = await readFile(options.file, 'utf8');
-    return new LiveConfig(options, buildLoaded({ ...(await describeFile(options.file)), text }, options));
+    return new LiveConfig(options, await readLoaded({ ...(await describeFile(options.file)), text }, options));
   }
 
   /** The state in use. */
@@ -58,6 +64,22 @@ export class LiveConfig {
   /** The text of the file that is in force. */
   get text(): string {
     return this.#loaded.text;
+  }
+
+  /** The version of the database that is in force; undefined when the file has everything. */
+  get shared(): StoredConfig | undefined {
+    return this.#loaded.shared;
+  }
+
+  /** The newest version of the database, which may have been rejected. */
+  get newest(): StoredConfig | undefined {
+    return this.#shared;
+  }
+
+  /** Uses a new version of the database, if it can be used here. */
+  replaceShared(config: StoredConfig): void {
+    this.#shared = config;
+    this.#enqueue(false).catch((error: Error) => this.#options.onRefused(error, 'store'));
   }
 
   /** Checks later reloads against the address that the listener is bound to. */
@@ -122,8 +144,11 @@ export class LiveConfig {
 
   async #read(isForced: boolean): Promise<void> {
     const { onReload, onRefused } = this.#options;
-    const by = isForced ? 'signal' : 'file';
-    const outcome = await this.#build(isForced);
+    const shared = this.#shared;
+    // A read because of the file may find a new version, too.
+    const isNewVersion = shared?.version !== this.#loaded.shared?.version;
+    const by = isForced ? 'signal' : isNewVersion ? 'store' : 'file';
+    const outcome = await this.#build(isForced, shared);
     if (outcome === undefined || this.#isClosed) return;
     if (outcome instanceof Error) {
       const isKnown = outcome.message === this.#rejected;
@@ -138,15 +163,20 @@ export class LiveConfig {
   }
 
   /** The new configuration, why it is rejected, or undefined when the text has not changed. */
-  async #build(isForced: boolean): Promise<Loaded | Error | undefined> {
+  async #build(isForced: boolean, shared: StoredConfig | undefined): Promise<Loaded | Error | undefined> {
     try {
       const first = await readSnapshot(this.#options.file);
-      const isKnown = first.text === this.#loaded.text && !(await this.#files.haveChanged());
+      const isNewVersion = shared?.version !== this.#loaded.shared?.version;
+      const isKnown = first.text === this.#loaded.text && !isNewVersion && !(await this.#files.haveChanged());
       if (isKnown && !isForced && this.#rejected === undefined) return undefined;
-      const text = await this.#readStable(first);
+      // The file of a node rarely changes; a new version need not wait for it.
+      const text = isNewVersion && first.text === this.#loaded.text ? first.text : await this.#readStable(first);
       const described = await describeFile(this.#options.file);
       this.#files = described.files;
-      const next = buildLoaded({ ...described, text }, { ...this.#options, bound: this.#bound });
+      const next = buildLoaded(readNodeFile({ ...described, text }, this.#options), shared, {
+        ...this.#options,
+        bound: this.#bound,
+      });
       const problems = [...findCut(this.#loaded, next), ...findRemovals(this.#loaded, next)];
       return problems.length === 0 ? next : new ConfigError(problems);
     } catch (error) {
@@ -194,7 +224,7 @@ const MAX_READS = 25;
 /** Reads a configuration file once, or uses the text that was read. Rejects with a `ConfigError` or the system error. */
 export async function readConfig(file: string, options: ResolveOptions, given?: string): Promise<GatewayState> {
   const text = given ?? (await readFile(file, 'utf8'));
-  return buildLoaded({ ...(await describeFile(file)), text }, options).state;
+  return (await readLoaded({ ...(await describeFile(file)), text }, options)).state;
 }
 
 /** The configuration of the environment alone. */
@@ -205,9 +235,12 @@ export function resolveEnvironment(options: ResolveOptions): GatewayState {
   return resolveConfig(source, { ...options, env });
 }
 
-/** A configuration and the text it was read from. */
+/** A configuration, and the texts it was read from. */
 interface Loaded {
+  /** Of the file. */
   readonly text: string;
+  /** The version of the database, for the file of a node. */
+  readonly shared: StoredConfig | undefined;
   readonly source: Source;
   readonly state: GatewayState;
 }
@@ -232,11 +265,34 @@ async function describeFile(file: string): Promise<Omit<FileContent, 'text'>> {
   return { file, files: new SettingFiles(dirname(file)), isWorldReadable: (mode & 0o004) !== 0 };
 }
 
-function buildLoaded({ file, text, files, isWorldReadable }: FileContent, options: ResolveOptions): Loaded {
+/** A file, before the shared part is added. */
+interface ReadFile extends Pick<FileContent, 'text' | 'isWorldReadable'> {
+  readonly env: Env;
+  readonly source: Source;
+}
+
+function readNodeFile({ file, text, files, isWorldReadable }: FileContent, options: ResolveOptions): ReadFile {
   const { env, problems } = readFileVariables(options.env, files);
   if (problems.length > 0) throw new ConfigError(problems);
-  const source = loadConfig(file, text, env, files);
-  return { text, source, state: resolveConfig(source, { ...options, env, isWorldReadable }) };
+  return { text, isWorldReadable, env, source: loadConfig(file, text, env, files) };
+}
+
+/** Reads the shared part from the database, too, if the file says so. */
+async function readLoaded(content: FileContent, options: ResolveOptions): Promise<Loaded> {
+  const read = readNodeFile(content, options);
+  return buildLoaded(read, await readShared(read.source), options);
+}
+
+function buildLoaded(
+  { text, isWorldReadable, env, source: own }: ReadFile,
+  shared: StoredConfig | undefined,
+  options: ResolveOptions,
+): Loaded {
+  const problems = findNodeProblems(own);
+  if (isNodeFile(own) !== (shared !== undefined)) problems.push(own.problem(['config'], 'a change needs a restart'));
+  if (problems.length > 0) throw new ConfigError(problems);
+  const source = shared ? joinShared(own, shared, env) : own;
+  return { text, shared, source, state: resolveConfig(source, { ...options, env, isWorldReadable }) };
 }
 
 /** Result of one read: the text or the system error. */
@@ -273,24 +329,34 @@ function findCut({ text: before }: Loaded, { text: after, source }: Loaded): Pro
  * to everyone, or respond with the demo model.
  */
 function findRemovals(before: Loaded, after: Loaded): Problem[] {
-  const { options, problem } = after.source;
+  const written = findRemovedSettings(before.source, after.source);
+  const losesLast = countProviders(before) > 0 && countProviders(after) === 0;
+  const isTold = after.source.options.reset || written.some(({ path }) => path[0] === 'providers');
+  return losesLast && !isTold ? [...written, describeLastProvider(after.source)] : written;
+}
+
+/** The same, as far as it can be seen without the environment. */
+export function findRemovedSettings(before: Source, after: Source): Problem[] {
+  const { options, problem } = after;
   if (options.reset) return [];
-  const confirm = 'keep one, or add "reset: true" to confirm';
   const problems: Problem[] = [];
   // Keys of the environment admit other clients, so they do not make up for those of the file.
-  if (before.source.options.auth.keys.length > 0 && options.auth.keys.length === 0)
-    problems.push(problem(['auth', 'keys'], `the reload would remove all client keys; ${confirm}`));
-  if (before.source.options.admin.key && !options.admin.key)
+  if (before.options.auth.keys.length > 0 && options.auth.keys.length === 0)
+    problems.push(problem(['auth', 'keys'], `the reload would remove all client keys; ${CONFIRM}`));
+  if (before.options.admin.key && !options.admin.key)
     problems.push(problem(['admin', 'key'], 'the reload would remove the admin key; keep it, or add "reset: true" to confirm'));
-  const losesLast = (count: (loaded: Loaded) => number): boolean => count(before) > 0 && count(after) === 0;
-  if (losesLast(countFileProviders) || losesLast(countProviders))
-    problems.push(problem(['providers'], `the reload would remove the last provider; ${confirm}`));
+  if (countFileProviders(before) > 0 && countFileProviders(after) === 0) problems.push(describeLastProvider(after));
   return problems;
 }
 
+const CONFIRM = 'keep one, or add "reset: true" to confirm';
+
+const describeLastProvider = ({ problem }: Source): Problem =>
+  problem(['providers'], `the reload would remove the last provider; ${CONFIRM}`);
+
 /** Providers of the file alone. */
-const countFileProviders = ({ source }: Loaded): number =>
-  Object.values(source.options.providers).filter((settings) => settings !== false).length;
+const countFileProviders = ({ options }: Source): number =>
+  Object.values(options.providers).filter((settings) => settings !== false).length;
 
 /** Providers of the file and of the environment. */
 const countProviders = ({ state }: Loaded): number => [...state.providers.values()].filter(({ isDemo }) => !isDemo).length;
@@ -302,6 +368,7 @@ const FIXED_SECTIONS = [
   'log',
   'data',
   'store',
+  'nodeLeaseMs',
   'durability',
   'retentionDays',
   'responses',

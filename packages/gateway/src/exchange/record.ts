@@ -13,6 +13,7 @@ import type {
   Provenance,
   Settlement,
   TokenCounts,
+  Write,
 } from '../store/index.ts';
 
 /** How records are written, for all exchanges of a gateway. */
@@ -20,8 +21,6 @@ export interface RecordKeeping {
   readonly ledger: Ledger;
   /** `strict`: clients wait until what they are about to receive is recorded on disk. */
   readonly durability: 'strict' | 'relaxed';
-  /** Whether the last write of the store failed; clients do not wait for a failing store. */
-  isFailing(): boolean;
   /** A client received something before it was recorded. */
   onLate(reason: string): void;
   readonly clock: Clock;
@@ -43,10 +42,9 @@ export class ExchangeRecord {
   #state: 'new' | 'open' | 'settled' = 'new';
   #attempt: AttemptRecord | undefined;
   #attempts = 0;
-  #isStream = false;
   #facts: Omit<ExchangeOpening, 'id' | 'ts'> | undefined;
   /** The write that has to be durable before the client receives content. */
-  #opening: Promise<void> | undefined;
+  #opening: Write | undefined;
 
   constructor(keeping: RecordKeeping | undefined) {
     this.#keeping = keeping;
@@ -101,9 +99,8 @@ export class ExchangeRecord {
     if (!this.#keeping || this.#state !== 'new') return;
     this.#state = 'open';
     this.#facts = facts;
-    this.#isStream = facts.is_stream === true;
     if (this.#keeping.redact) redactFacts(facts, this.#keeping.redact);
-    this.#await(this.#keeping.ledger.openExchange({ ...facts, id: this.#admission.id, ts: this.#admission.ts }));
+    this.#opening = this.#keeping.ledger.openExchange({ ...facts, id: this.#admission.id, ts: this.#admission.ts });
   }
 
   /** A request is about to be sent to an upstream. */
@@ -112,17 +109,15 @@ export class ExchangeRecord {
     const attempt = new AttemptRecord(this.#attempts, this.#now, target.price);
     this.#attempt = attempt;
     if (this.#keeping && this.#state === 'open')
-      this.#await(
-        this.#keeping.ledger.openAttempt({
-          exchange_id: this.#admission.id,
-          number: attempt.number,
-          // Monotonic, so that a step of the wall clock does not reorder attempts.
-          ts: this.#admission.ts + attempt.startedAt - this.#startedAt,
-          provider: target.provider,
-          upstream_protocol: target.protocol,
-          model: this.#redact(target.model),
-        }),
-      );
+      this.#opening = this.#keeping.ledger.openAttempt({
+        exchange_id: this.#admission.id,
+        number: attempt.number,
+        // Monotonic, so that a step of the wall clock does not reorder attempts.
+        ts: this.#admission.ts + attempt.startedAt - this.#startedAt,
+        provider: target.provider,
+        upstream_protocol: target.protocol,
+        model: this.#redact(target.model),
+      });
     return attempt;
   }
 
@@ -177,7 +172,7 @@ export class ExchangeRecord {
 
   /** What the client has to wait for before it receives content; undefined when it need not wait. */
   beforeContent(): Promise<void> | undefined {
-    return this.#opening && this.#waitFor(this.#opening);
+    return this.#opening && !this.#opening.isDurable ? this.#waitFor(this.#opening) : undefined;
   }
 
   /**
@@ -224,26 +219,14 @@ export class ExchangeRecord {
     return this.#keeping?.clock.now ?? ZERO;
   }
 
-  #await(write: Promise<void>): void {
-    this.#opening = write;
-    // Whole responses wait for their end only.
-    if (!this.#isStream) return;
-    write.then(
-      () => {
-        if (this.#opening === write) this.#opening = undefined;
-      },
-      () => undefined,
-    );
-  }
-
   /**
    * Waits for a write, unless the operator or the state of the store forbids to wait. A response that was paid for is
    * delivered in any case: a store that does not answer delays it by `MAX_WAIT_MS`, a failing one does not delay it.
    */
-  #waitFor(write: Promise<void>): Promise<void> | undefined {
+  #waitFor(write: Write): Promise<void> | undefined {
     const keeping = this.#keeping;
     if (!keeping || keeping.durability === 'relaxed') return undefined;
-    if (keeping.isFailing()) {
+    if (keeping.ledger.isFailing) {
       keeping.onLate('the store is failing');
       return undefined;
     }
@@ -277,16 +260,18 @@ class Waits {
   }
 
   /** Resolves when the write is durable, has failed, or takes too long. */
-  add(write: Promise<void>): Promise<void> {
+  add(write: Write): Promise<void> {
     return new Promise((resolve) => {
       const wait: Wait = { until: this.#keeping.clock.now() + MAX_WAIT_MS, resolve };
       this.#waits.push(wait);
-      this.#timer ??= this.#keeping.clock.setTimer(this.#sweep, MAX_WAIT_MS);
-      write.then(
-        () => this.#end(wait),
-        (error: unknown) => this.#end(wait, String(error)),
-      );
+      this.#timer ??= this.#setTimer(MAX_WAIT_MS);
+      write.onEnd((error) => this.#end(wait, error && String(error)));
     });
+  }
+
+  /** The connections of responses that wait keep the process alive. The timer must not: a gateway that has stopped would end 5 s later. */
+  #setTimer(ms: number): Timer {
+    return this.#keeping.clock.setTimer(this.#sweep, ms).unref();
   }
 
   /** `reason`: why the response is sent before it is recorded. */
@@ -304,7 +289,7 @@ class Waits {
     for (const wait of this.#waits) if (wait.until <= now) this.#end(wait, `the store did not answer within ${MAX_WAIT_MS} ms`);
     this.#waits = this.#waits.filter(({ resolve }) => resolve);
     const [next] = this.#waits;
-    this.#timer = next && this.#keeping.clock.setTimer(this.#sweep, Math.max(1, next.until - now));
+    this.#timer = next && this.#setTimer(Math.max(1, next.until - now));
   };
 }
 

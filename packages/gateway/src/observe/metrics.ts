@@ -213,6 +213,18 @@ export class Metrics {
     this.#overrunCost.inc(micros / MICROS_PER_DOLLAR);
   }
 
+  /** Shows which version of the configuration in the database is in force; read on every scrape. */
+  watchConfig(readVersion: () => number): void {
+    new Gauge({
+      name: 'sluice_config_version',
+      help: 'Version of the configuration in the database that this node uses.',
+      registers: [this.#registry],
+      collect() {
+        this.set(readVersion());
+      },
+    });
+  }
+
   /** Shows whether the limits store can be used; read on every scrape. */
   watchLimitsStore(isUsed: () => boolean): void {
     new Gauge({

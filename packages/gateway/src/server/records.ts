@@ -3,10 +3,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReadSpending } from '../admission/memory.ts';
-import type { RedisBackend } from '../admission/redis/backend.ts';
+import type { SharedBackend } from '../admission/shared/backend.ts';
+import type { Driver, DriverEvents } from '../admission/shared/driver.ts';
 import { Captures } from '../capture/captures.ts';
 import { ConfigError } from '../config/document.ts';
-import type { GatewayState, StoreAddress } from '../config/resolve.ts';
+import type { GatewayState, LimitsAddress, StoreAddress } from '../config/resolve.ts';
 import { Secret, type SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
 import type { Services } from '../exchange/types.ts';
@@ -27,7 +28,7 @@ export interface DataOptions {
   env: Readonly<Record<string, string | undefined>>;
 }
 
-type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store'>;
+type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store' | 'nodeLeaseMs'>;
 
 /**
  * Opens the store. A folder that the operator has chosen must work; the default one is replaced by memory, with a
@@ -57,12 +58,12 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
 async function openDatabase(
   { url, place }: StoreAddress,
   data: string | undefined,
-  { retentionDays }: DataState,
+  { retentionDays, nodeLeaseMs: leaseMs }: DataState,
 ): Promise<Store> {
   const folder = data === undefined || data === MEMORY ? null : data;
   try {
     if (folder !== null) mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return await openStore({ folder, url: url.reveal(), retentionDays });
+    return await openStore({ folder, url: url.reveal(), retentionDays, leaseMs });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ConfigError([{ message: `store: the database ${place} cannot be used: ${reason}`, path: ['store'] }]);
@@ -156,22 +157,21 @@ export const createReadSpending =
 export async function openLimits(
   { limitsStore }: Pick<GatewayState, 'limitsStore'>,
   { store, clock, log, metrics, workers = 1 }: LimitParts,
-): Promise<RedisBackend | undefined> {
+): Promise<SharedBackend | undefined> {
   if (!limitsStore) return undefined;
   // Imported on demand: most gateways keep their limits in memory.
-  const { RedisBackend } = await import('../admission/redis/backend.ts');
-  const { url, ...options } = limitsStore;
+  const { SharedBackend } = await import('../admission/shared/backend.ts');
   let lastLogAt = Number.NEGATIVE_INFINITY;
   const onConnectError = (reason: string): void => {
     if (clock.now() - lastLogAt < LOG_EVERY_MS) return;
     lastLogAt = clock.now();
     log.warn({ reason }, 'the limits store cannot be connected');
   };
-  return new RedisBackend({
-    ...options,
+  return new SharedBackend({
+    createDriver: await chooseDriver(limitsStore, clock),
+    timeoutMs: limitsStore.timeoutMs,
     // Every worker counts as a gateway.
-    nodes: options.nodes * workers,
-    url: url.reveal(),
+    nodes: limitsStore.nodes * workers,
     clock,
     log,
     readSpending: createReadSpending(store),
@@ -179,6 +179,20 @@ export async function openLimits(
     onInsured: () => metrics().insuredRequests.inc(),
     onFailure: () => metrics().limitsStoreFailures.inc(),
   });
+}
+
+/** Imports the driver of a server. */
+async function chooseDriver(
+  { server, url, prefix, connectTimeoutMs }: LimitsAddress,
+  clock: Clock,
+): Promise<(events: DriverEvents) => Driver> {
+  const options = { url: url.reveal(), prefix, connectTimeoutMs, clock };
+  if (server === 'redis') {
+    const { RedisDriver } = await import('../admission/redis/driver.ts');
+    return (events) => new RedisDriver(options, events);
+  }
+  const { PostgresDriver } = await import('../admission/postgres/driver.ts');
+  return (events) => new PostgresDriver(options, events);
 }
 
 /** Opens the export of traces; undefined when the environment does not configure it. */
@@ -223,18 +237,13 @@ interface LimitParts {
 }
 
 /** How the exchanges of a gateway are recorded. */
-export function createKeeping(
-  store: Pick<Store, 'status'>,
-  ledger: Ledger,
-  { durability, clock, log, metrics, redact }: KeepingOptions,
-): RecordKeeping {
+export function createKeeping(ledger: Ledger, { durability, clock, log, metrics, redact }: KeepingOptions): RecordKeeping {
   let isLogged = false;
   return {
     ledger,
     durability,
     clock,
     ...(redact && { redact }),
-    isFailing: () => store.status().last_error !== null,
     onLate: (reason) => {
       metrics.lateRecords.inc();
       // One line per outage: every response of it would log the same.

@@ -24,6 +24,7 @@ import { REVOKED, type Services } from '../exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../http/clock.ts';
 import { CertificateWatch, readTlsPair, TlsError, type TlsFiles, type TlsPair } from '../http/tls.ts';
 import type { KeyBook } from '../keys/key-book.ts';
+import type { AuditEntry } from '../keys/records.ts';
 import { createLog, type Logger } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { createAddressRedact, createHostRedact, createRedact } from '../observe/redact.ts';
@@ -31,7 +32,7 @@ import type { Tracer } from '../observe/tracing/tracer.ts';
 import { loadSnapshot } from '../prices/snapshot.ts';
 import { openResponseState } from '../responses/open.ts';
 import { Router } from '../routing/router.ts';
-import type { Ledger, Store } from '../store/index.ts';
+import type { Ledger, Store, StoredConfig } from '../store/index.ts';
 import { Breakers } from '../upstream/breaker.ts';
 import { DemoTransport } from '../upstream/demo.ts';
 import { Dialer } from '../upstream/dialer.ts';
@@ -71,22 +72,24 @@ export async function run({
   let directory = createDirectory(first, demo);
   let captures: Captures | undefined;
   const reloads = new ReloadHistory();
-  reloads.add('start', { warnings: first.warnings.length });
+  const version = (): { version?: number } => describeVersion(live?.config.shared);
+  reloads.add('start', { warnings: first.warnings.length, ...version() });
   live?.onState(
     (reloaded, restart, by) => {
       state = reloaded;
-      reloads.add(by, { restart, warnings: state.warnings.length });
+      reloads.add(by, { restart, warnings: state.warnings.length, ...version() });
       directory = createDirectory(state, demo, book);
       captures?.configure(state.capture, hasKeys());
-      log.info('configuration reloaded');
+      log.info(version(), 'configuration reloaded');
       auditReload();
       warnOfSharedNames();
       for (const { message } of state.warnings) log.warn({ reason: message }, 'configuration warning');
       if (restart.length > 0) log.warn({ sections: restart }, 'changes in these sections take effect after a restart');
     },
     (reason, by) => {
-      reloads.add(by, { reason });
-      log.error({ reason }, 'configuration rejected; keeping the previous one');
+      const rejected = describeVersion(live.config.newest);
+      reloads.add(by, { reason, ...rejected });
+      log.error({ reason, ...rejected }, 'configuration rejected; keeping the previous one');
     },
   );
 
@@ -116,7 +119,9 @@ export async function run({
     throw error;
   });
   directory = createDirectory(state, demo, keys);
-  auditReload = () => auditConfig(store, file, log);
+  auditReload = () => auditConfig(store, { file: file ?? null, ...version() }, log);
+  const shared = live?.config.shared;
+  if (shared) store.configs?.watch(shared.version, (config) => live?.config.replaceShared(config));
   warnOfSharedNames();
   const { durability, idempotency, cache, timeZone } = first;
   const feed = new ChangeFeed({
@@ -155,6 +160,7 @@ export async function run({
     processes: worker?.count,
   });
   worker?.watchMetrics(services.metrics);
+  if (shared) services.metrics.watchConfig(() => live?.config.shared?.version ?? 0);
   if (limitBackend) services.metrics.watchLimitsStore(() => limitBackend.isShared);
   await services.gate.prepare(first.budgets);
   captures = await openCaptures(first, { store, secrets, services, worker });
@@ -168,9 +174,17 @@ export async function run({
   const flags = listFlags(listen, level, data);
   // The file is parsed for it, so the list is kept until the next reload.
   const readSettings = memoByState((current) =>
-    listSettings({ text: live?.config.text ?? null, env, state: current, flags, folder: store.folder }),
+    listSettings({
+      text: live?.config.text ?? null,
+      shared: live?.config.shared?.text ?? null,
+      ...{ env, state: current, flags, folder: store.folder },
+    }),
   );
-  const config: AdminContext['config'] = { settings: () => readSettings(state), reloads: () => reloads.list() };
+  const config: AdminContext['config'] = {
+    settings: () => readSettings(state),
+    reloads: () => reloads.list(),
+    version: () => version().version,
+  };
   const admin = createAdmin(
     {
       ...{ store, keys, feed, access, captures, listBudgets, state: () => state, file: file ?? null, config, hasKeys, redact },
@@ -192,7 +206,7 @@ export async function run({
     services.metrics.close();
     await kept.close();
     services.gate.close();
-    limitBackend?.close();
+    await limitBackend?.close();
     await tracing?.exporter.flush();
     await keys.close();
     const lost = await store.close();
@@ -337,10 +351,12 @@ function checkBound(address: string, { keys }: GatewayState, stored: StoredKeys)
   if (exposure !== undefined) throw new ConfigError([{ message: `${address} ${exposure}`, path: ['listen', 'host'] }]);
 }
 
+const describeVersion = (config: StoredConfig | undefined): { version?: number } => (config ? { version: config.version } : {});
+
 /** A configuration that is in force is worth a line of the audit log. */
-function auditConfig(store: Store, file: string | undefined, log: Logger): void {
+function auditConfig(store: Store, details: AuditEntry['details'], log: Logger): void {
   store
-    .addAudit({ ...store.createId(), actor: 'config', action: 'config.reload', object: '', details: { file: file ?? null } })
+    .addAudit({ ...store.createId(), actor: 'config', action: 'config.reload', object: '', details })
     .catch((error: unknown) => log.warn({ error: String(error) }, 'the audit log could not be written'));
 }
 
@@ -409,7 +425,7 @@ export function createServices(options: ServiceOptions): Services {
     metrics,
     keeping:
       store &&
-      createKeeping(store, watchLedger(feed?.watch(store) ?? store, options.tracer), {
+      createKeeping(watchLedger(feed?.watch(store) ?? store, options.tracer), {
         durability,
         clock,
         log,

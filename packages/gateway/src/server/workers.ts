@@ -23,9 +23,9 @@ export async function readState(
 
 /** Workers are nodes, so they need what nodes share. */
 function checkShared({ store, limitsStore }: Pick<GatewayState, 'store' | 'limitsStore'>, count: number): void {
-  const missing = [...(store ? [] : ['store: postgres://…']), ...(limitsStore ? [] : ['limits_store: redis://…'])];
-  if (missing.length === 0) return;
-  const message = `--workers ${count}: every worker is a node, and nodes share their keys, usage and limits; set ${missing.join(' and ')}, or use --workers 1`;
+  const missing = !store ? 'set store: postgres://…' : limitsStore ? undefined : 'remove limits_store: memory';
+  if (missing === undefined) return;
+  const message = `--workers ${count}: every worker is a node, and nodes share their keys, usage and limits; ${missing}, or use --workers 1`;
   throw new ConfigError([{ message, path: [] }]);
 }
 

@@ -16,6 +16,8 @@ export type StoreErrorCode =
   | 'unavailable'
   /** The target of a backup exists. */
   | 'exists'
+  /** Something else was changed meanwhile. */
+  | 'conflict'
   /** The query is not valid or its result is too large. */
   | 'query';
 

@@ -3,6 +3,7 @@ import { isPostgres } from './postgres/address.ts';
 import { openSqliteReader, openSqliteStore } from './sqlite/store.ts';
 import type { Store, StoreOptions, StoreReader } from './store.ts';
 
+export type { ConfigVersion, ConfigVersions, StoredConfig } from './configs.ts';
 export { StoreError, type StoreErrorCode } from './errors.ts';
 export { type Filter, matchesFilter, type ParsedSearch, parseFilter, parseSearch } from './filter.ts';
 export type { Admission } from './ids.ts';
@@ -28,6 +29,7 @@ export { classify, type Outcome } from './rows.ts';
 export { backUp, restore } from './sqlite/backup.ts';
 export { defaultDataFolder, listFiles } from './sqlite/folder.ts';
 export type { Ledger, Store, StoreOptions, StoreReader } from './store.ts';
+export { Write } from './write-queue.ts';
 
 /**
  * Opens the store of a gateway. Throws a `StoreError`: `not_writable` (a caller may open one in memory instead), `owned` by another

@@ -28,7 +28,7 @@ import {
   listProgress,
 } from './rows.ts';
 import type { Ledger, StoreOptions, StoreReader } from './store.ts';
-import { type QueueStatus, type SendBatch, WriteQueue } from './write-queue.ts';
+import { type QueueStatus, type SendBatch, type Write, WriteQueue } from './write-queue.ts';
 
 const DEFAULTS = { maxQueuedRows: 10_000, batchRows: 100, batchMs: 20, smallRows: 4, closeMs: 10_000 } as const;
 
@@ -59,23 +59,27 @@ export abstract class QueuedStore implements Ledger, StoreReader {
     return this.#queue.accepting;
   }
 
-  openExchange(row: ExchangeOpening): Promise<void> {
+  get isFailing(): boolean {
+    return this.#queue.isFailing;
+  }
+
+  openExchange(row: ExchangeOpening): Write {
     return this.#queue.push({ kind: 'openExchange', values: listOpening(row) }, true);
   }
 
-  openAttempt(row: AttemptOpening): Promise<void> {
+  openAttempt(row: AttemptOpening): Write {
     return this.#queue.push({ kind: 'openAttempt', values: listAttempt(row) }, false);
   }
 
-  reportProgress(row: AttemptProgress): Promise<void> {
+  reportProgress(row: AttemptProgress): Write {
     return this.#queue.push({ kind: 'reportProgress', values: listProgress(row) }, false);
   }
 
-  settleAttempt(row: AttemptSettlement): Promise<void> {
+  settleAttempt(row: AttemptSettlement): Write {
     return this.#queue.push({ kind: 'settleAttempt', values: listAttemptSettlement(row) }, false);
   }
 
-  settleExchange(row: ExchangeSettlement): Promise<void> {
+  settleExchange(row: ExchangeSettlement): Write {
     return this.#queue.push({ kind: 'settleExchange', values: listExchangeSettlement(row) }, false);
   }
 

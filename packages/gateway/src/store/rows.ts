@@ -1,7 +1,7 @@
 /** The rows of the ledger: what callers pass in, what queries return, and the limits of every field. */
 
 /** The version of the schema that has these rows: the number of migrations. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** Token counts; null where nothing was reported. */
 export interface TokenCounts {

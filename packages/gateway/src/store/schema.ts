@@ -72,6 +72,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: 'budgets', up: addAssumedCosts },
   { name: 'routing', up: addRouting },
   { name: 'nodes', up: addNodes },
+  { name: 'configs', up: addConfigs },
 ];
 
 /** How an exchange was routed, and why its prompt cache was not used. */
@@ -92,6 +93,16 @@ async function addNodes(db: Kysely<Tables>, { text, isShared }: Dialect): Promis
   await sql`alter table client_keys add column changed xid8 not null default pg_current_xact_id()`.execute(db);
   await sql`alter table client_keys add column ends_requests integer not null default 0`.execute(db);
   await sql`create index client_keys_changed on client_keys (changed)`.execute(db);
+}
+
+/** Versions of the configuration that several nodes share. A folder belongs to one gateway, whose configuration is a file. */
+async function addConfigs(db: Kysely<Tables>, { text, isShared }: Dialect): Promise<void> {
+  if (!isShared) return;
+  await sql`
+    create table config_versions (
+      version integer primary key not null, ts bigint not null, text ${text} not null, digest ${text} not null,
+      author ${text} not null, comment ${text} not null default '', rollback_of integer
+    )`.execute(db);
 }
 
 /** Only column types and clauses that SQLite and PostgreSQL read alike. */

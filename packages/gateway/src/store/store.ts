@@ -1,6 +1,7 @@
 /** What the gateway needs of a store, whatever database is behind it. */
 import type { Clock } from '../http/clock.ts';
 import type { KeyReader, KeyStore } from '../keys/records.ts';
+import type { WatchedConfigs } from './configs.ts';
 import type { Filter } from './filter.ts';
 import type { Admission } from './ids.ts';
 import type {
@@ -15,7 +16,7 @@ import type {
   UsageRow,
 } from './queries.ts';
 import type { AttemptOpening, AttemptProgress, AttemptSettlement, ExchangeOpening, ExchangeSettlement } from './rows.ts';
-import type { QueueStatus } from './write-queue.ts';
+import type { QueueStatus, Write } from './write-queue.ts';
 
 /** Queries. They run outside of the event loop and see every row that is durable. */
 export interface StoreReader extends KeyReader {
@@ -36,25 +37,24 @@ export interface StoreReader extends KeyReader {
   close(): Promise<unknown>;
 }
 
-/**
- * The ledger. Each write resolves when it is durable, and rejects with a `StoreError`. Every write can be repeated: only the first one
- * counts. A promise that nobody waits for causes no unhandled rejection.
- */
+/** The ledger. Every write can be repeated: only the first one counts. */
 export interface Ledger {
   /** An id for a new exchange, with the time to pass along. */
   createId(): Admission;
   /** False while too many rows wait; refuse new requests with 503. `openExchange` then rejects with the code `full`. */
   readonly accepting: boolean;
+  /** Whether the last transaction failed. */
+  readonly isFailing: boolean;
   /** At admission. */
-  openExchange(row: ExchangeOpening): Promise<void>;
+  openExchange(row: ExchangeOpening): Write;
   /** Before the request is sent to the upstream. */
-  openAttempt(row: AttemptOpening): Promise<void>;
+  openAttempt(row: AttemptOpening): Write;
   /** Optional, such as at the first content: usage so far, which counts if the gateway crashes. */
-  reportProgress(row: AttemptProgress): Promise<void>;
+  reportProgress(row: AttemptProgress): Write;
   /** At the end of an attempt. */
-  settleAttempt(row: AttemptSettlement): Promise<void>;
+  settleAttempt(row: AttemptSettlement): Write;
   /** At the end, before the client receives the last bytes. Adds the exchange to the roll-ups in the same transaction. */
-  settleExchange(row: ExchangeSettlement): Promise<void>;
+  settleExchange(row: ExchangeSettlement): Write;
 }
 
 /** The store of a gateway. */
@@ -63,6 +63,8 @@ export interface Store extends Ledger, StoreReader, KeyStore {
   readonly folder: string | null;
   /** The id of this run of the gateway. */
   readonly boot: string;
+  /** The configuration that several nodes share; undefined for a store of this gateway alone. */
+  readonly configs: WatchedConfigs | undefined;
   status(): StoreStatus;
   /** Resolves when no row waits. */
   flush(): Promise<void>;
@@ -111,7 +113,7 @@ export interface StoreOptions {
   readonly patience?: { readonly connectMs?: number; readonly statementMs?: number; readonly lockMs?: number };
   /** PostgreSQL: a node that gave no sign of life for this time is dead; 15,000 by default. */
   readonly leaseMs?: number;
-  /** PostgreSQL: how often changes of keys by other nodes are asked for; 500 by default. */
+  /** PostgreSQL: how often changes of keys and of the configuration by other nodes are asked for; 500 by default. */
   readonly keyPollMs?: number;
   /** How long `close()` tries to write what waits; 10,000 by default. */
   readonly closeMs?: number;

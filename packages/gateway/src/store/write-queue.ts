@@ -31,10 +31,53 @@ export interface QueueStatus {
   readonly last_error: string | null;
 }
 
-interface Entry<Row> {
+/**
+ * A row on its way to the database. It can be awaited: it resolves when it is durable, and rejects with a `StoreError`. A row that
+ * nobody waits for costs no promise, and its failure is counted in the status only.
+ */
+export class Write implements PromiseLike<undefined> {
+  #end: 'none' | 'durable' | StoreError = 'none';
+  #listeners: ((error?: StoreError) => void)[] | undefined;
+
+  get isDurable(): boolean {
+    return this.#end === 'durable';
+  }
+
+  /** Calls a function when the row is durable, or with the error when it will never be; at once when that is known. */
+  onEnd(listener: (error?: StoreError) => void): void {
+    if (this.#end !== 'none') listener(this.#end === 'durable' ? undefined : this.#end);
+    else if (this.#listeners) this.#listeners.push(listener);
+    else this.#listeners = [listener];
+  }
+
+  /** For those who write: the row is durable, or never will be. Only the first call counts. */
+  end(error?: StoreError): void {
+    if (this.#end !== 'none') return;
+    this.#end = error ?? 'durable';
+    for (const listener of this.#listeners ?? []) listener(error);
+    this.#listeners = undefined;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: writes are awaited like promises, but most have no promise.
+  then<Value = undefined, Failure = never>(
+    onDurable?: ((value: undefined) => Value | PromiseLike<Value>) | null,
+    onFailure?: ((error: unknown) => Failure | PromiseLike<Failure>) | null,
+  ): Promise<Value | Failure> {
+    const ended = new Promise<undefined>((resolve, reject) => {
+      this.onEnd((error) => (error ? reject(error) : resolve(undefined)));
+    });
+    return ended.then(onDurable, onFailure);
+  }
+}
+
+/** A row in the queue. */
+class Entry<Row> extends Write {
   readonly row: Row;
-  readonly resolve: () => void;
-  readonly reject: (error: StoreError) => void;
+
+  constructor(row: Row) {
+    super();
+    this.row = row;
+  }
 }
 
 type State = 'idle' | 'scheduled' | 'sending' | 'retrying' | 'closed';
@@ -74,6 +117,11 @@ export class WriteQueue<Row> {
     return this.#state !== 'closed' && this.#entries.length < this.#limits.maxQueuedRows;
   }
 
+  /** Whether the last transaction failed. */
+  get isFailing(): boolean {
+    return this.#lastError !== null;
+  }
+
   get status(): QueueStatus {
     return {
       queued_rows: this.#entries.length,
@@ -84,20 +132,14 @@ export class WriteQueue<Row> {
     };
   }
 
-  /**
-   * Adds a row; resolves when it is durable. `isNew`: a row of a new exchange, which is refused earlier than the rows that complete
-   * admitted ones.
-   */
-  push(row: Row, isNew: boolean): Promise<void> {
-    const written = new Promise<void>((resolve, reject) => {
-      const problem = this.#findProblem(isNew);
-      if (problem) reject(problem);
-      else this.#entries.push({ row, resolve, reject });
-    });
-    // Callers need not wait for every row; a failure is counted in the status.
-    written.catch(() => {});
+  /** Adds a row. `isNew`: a row of a new exchange, which is refused earlier than the rows that complete admitted ones. */
+  push(row: Row, isNew: boolean): Write {
+    const entry = new Entry(row);
+    const problem = this.#findProblem(isNew);
+    if (problem) entry.end(problem);
+    else this.#entries.push(entry);
     this.#schedule();
-    return written;
+    return entry;
   }
 
   #findProblem(isNew: boolean): StoreError | undefined {
@@ -140,15 +182,15 @@ export class WriteQueue<Row> {
     this.#lastError = null;
     this.#written += batch.length - rejected.size;
     this.#rejected += rejected.size;
-    for (const [index, { resolve, reject }] of batch.entries()) {
-      const message = rejected.get(index);
-      if (message === undefined) resolve();
-      else reject(new StoreError('rejected', `the database rejected a row: ${message}`));
-    }
+    // First the next batch: the listeners take their time.
     if (this.#state !== 'closed') this.#state = 'idle';
+    this.#schedule();
+    for (const [index, entry] of batch.entries()) {
+      const message = rejected.get(index);
+      entry.end(message === undefined ? undefined : new StoreError('rejected', `the database rejected a row: ${message}`));
+    }
     this.#notifySynced();
     if (this.#entries.length === 0) this.#notifyIdle();
-    else this.#schedule();
   }
 
   /** The batch stays at the head of the queue: nothing is lost while the database is locked or the disk is full. */
@@ -192,8 +234,7 @@ export class WriteQueue<Row> {
     this.#state = 'closed';
     this.#timer?.close();
     const lost = this.#entries.splice(0);
-    for (const { reject } of lost)
-      reject(new StoreError('closed', 'the store was closed before the row was known to be written'));
+    for (const entry of lost) entry.end(new StoreError('closed', 'the store was closed before the row was known to be written'));
     this.#notifyIdle();
     this.#notifySynced();
     return lost.length;

@@ -31,6 +31,7 @@ const LEVELS: Readonly<Record<string, AccessLevel>> = {
   'GET config': 'read',
   'GET config/settings': 'sensitive',
   'GET config/reloads': 'sensitive',
+  'GET config/versions': 'sensitive',
   'POST config/validate': 'sensitive',
   'GET store': 'read',
   'GET whoami': 'read',

@@ -101,7 +101,7 @@ test('the audit log is filtered by text', async () => {
   };
   await gateway.call('keys', { method: 'POST', headers, body: { name: 'bob' } });
   expect(await find('BOB')).toEqual(['key.create']);
-  expect(await find('key.create')).toHaveLength(2);
+  expect(new Set(await find('key.create'))).toEqual(new Set(['key.create']));
   expect(await find("'; DROP TABLE audit_log; --")).toEqual([]);
   expect(await find('%')).toEqual([]);
 });

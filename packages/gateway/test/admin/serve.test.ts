@@ -45,7 +45,7 @@ beforeAll(async () => {
       throw new Error('not needed');
     },
     file: null,
-    config: { settings: () => ({ settings: [], omitted: 0 }), reloads: () => [] },
+    config: { settings: () => ({ settings: [], omitted: 0 }), reloads: () => [], version: () => undefined },
     hasKeys: () => false,
     now: Date.now,
     redact: (text) => {

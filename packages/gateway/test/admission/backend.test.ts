@@ -1,4 +1,4 @@
-/** What limits do, held by every backend: in memory, and in a real Redis. */
+/** What limits do, held by every backend: in memory, in a real Redis, and in a real PostgreSQL. */
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import {
   type AccountLimit,
@@ -60,7 +60,7 @@ describe.each(BACKENDS)('$name', ({ create: createBackend, skip }) => {
       test('admits the limit, and one more when one has ended', async () => {
         const { backend } = await create();
         expect(await inOrder(['1', '2', '3'], (member) => acquire(backend, 'k', member, 2))).toEqual([true, true, false]);
-        expect(await acquire(backend, 'other', '1', 1)).toBe(true);
+        expect(await acquire(backend, 'other', 'elsewhere', 1)).toBe(true);
         await release(backend, 'k', '1');
         await release(backend, 'k', '1');
         expect(await inOrder(['4', '5'], (member) => acquire(backend, 'k', member, 2))).toEqual([true, false]);

@@ -2,9 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Account, LimitBackend } from '../../src/admission/backend.ts';
 import { MemoryBackend } from '../../src/admission/memory.ts';
-import { RedisBackend, type RedisOptions } from '../../src/admission/redis/backend.ts';
+import { PostgresDriver } from '../../src/admission/postgres/driver.ts';
+import { RedisDriver } from '../../src/admission/redis/driver.ts';
+import { SharedBackend, type SharedOptions } from '../../src/admission/shared/backend.ts';
+import type { Driver, DriverEvents } from '../../src/admission/shared/driver.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { TestClock } from '../gateway/test-clock.ts';
+import { findPostgres, PostgresServer } from '../real-parts/postgres.js';
 import { findRedis, RedisServer } from '../real-parts/redis.js';
 
 type Read = (since: number, account: Account) => Promise<number>;
@@ -18,15 +22,69 @@ interface Shared {
   readonly clock: TestClock;
 }
 
-let server: Promise<RedisServer> | undefined;
+/** A server that keeps limits, and what can happen to it. */
+export interface LimitsServer {
+  /** Where it is. */
+  readonly url: string;
+  createDriver(options: { prefix: string; connectTimeoutMs: number }, events: DriverEvents): Driver;
+  /** Deletes all limits. */
+  flush(): Promise<unknown>;
+  freeze(): void;
+  thaw(): void;
+  kill(): Promise<void>;
+  /** Starts it again, without limits. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function startRedis(): Promise<LimitsServer> {
+  const redis = await RedisServer.start();
+  return {
+    url: redis.url,
+    createDriver: (options, events) => new RedisDriver({ ...options, url: redis.url }, events),
+    flush: () => redis.flush(),
+    freeze: () => redis.freeze(),
+    thaw: () => redis.thaw(),
+    kill: () => redis.kill(),
+    restart: () => redis.restart(),
+    stop: () => redis.stop(),
+  };
+}
+
+async function startPostgres(): Promise<LimitsServer> {
+  const postgres = await PostgresServer.start();
+  const url = await postgres.createDatabase();
+  return {
+    url,
+    createDriver: (options, events) => new PostgresDriver({ ...options, url, clock: REAL_CLOCK }, events),
+    flush: () => postgres.query(url, 'TRUNCATE limits1_state, limits1_nodes, limits1_rows, limits1_leases'),
+    freeze: () => postgres.freeze(),
+    thaw: () => postgres.thaw(),
+    // A crash: the tables of limits are empty afterwards.
+    kill: () => postgres.halt('SIGQUIT'),
+    restart: () => postgres.resume(),
+    stop: () => postgres.stop(),
+  };
+}
+
+/** What limits can be shared by. */
+export const SERVERS = {
+  redis: { skip: !findRedis(), start: startRedis },
+  postgres: { skip: !findPostgres(), start: startPostgres },
+} as const satisfies Record<string, { skip: boolean; start: () => Promise<LimitsServer> }>;
+
+export type ServerName = keyof typeof SERVERS;
+
+const servers = new Map<ServerName, Promise<LimitsServer>>();
 
 const opened = new Set<LimitBackend>();
 
 /** The server of this test file. */
-export const useRedis = (): Promise<RedisServer> => {
-  server ??= RedisServer.start();
+export function useServer(name: ServerName): Promise<LimitsServer> {
+  const server = servers.get(name) ?? SERVERS[name].start();
+  servers.set(name, server);
   return server;
-};
+}
 
 /** Closes the backends that a test has created. */
 export async function closeBackends(): Promise<void> {
@@ -35,22 +93,24 @@ export async function closeBackends(): Promise<void> {
 }
 
 export async function stopServers(): Promise<void> {
-  await (await server)?.stop();
-  server = undefined;
+  for (const server of servers.values()) await (await server).stop();
+  servers.clear();
 }
 
 const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined };
 
 export const createPrefix = (): string => `test-${randomUUID()}:`;
 
+/** How a test creates a node. */
+export type NodeOptions = { readonly prefix: string } & Pick<SharedOptions, 'readSpending' | 'nodes'> & Partial<SharedOptions>;
+
 /** A node of a cluster, by the real clock. */
-export async function createNode(
-  options: Pick<RedisOptions, 'prefix' | 'readSpending' | 'nodes'> & Partial<RedisOptions>,
-): Promise<RedisBackend> {
-  const backend = new RedisBackend({
-    url: (await useRedis()).url,
-    timeoutMs: 1000,
-    connectTimeoutMs: 1000,
+export async function createNode(name: ServerName, { prefix, ...options }: NodeOptions): Promise<SharedBackend> {
+  const server = await useServer(name);
+  const backend = new SharedBackend({
+    createDriver: (events) => server.createDriver({ prefix, connectTimeoutMs: 1000 }, events),
+    timeoutMs: 5000,
+    startMs: 20_000,
     clock: REAL_CLOCK,
     log: SILENT,
     onInsured: () => undefined,
@@ -65,19 +125,22 @@ export async function createNode(
 /** Waits until a new epoch is ready. */
 const READY_MS = 1000;
 
-const createRedis: CreateBackend = async (
-  read = async () => 0,
-  { prefix, clock } = { prefix: createPrefix(), clock: new TestClock() },
-) => {
-  const backend = await createNode({
-    prefix,
-    nodes: 1,
-    readSpending: (account, since) => read(since, account),
-    serverTime: () => START + clock.now(),
-  });
-  await clock.advance(READY_MS);
-  return { backend, clock };
-};
+const createShared =
+  (name: ServerName): CreateBackend =>
+  async (read = async () => 0, { prefix, clock } = { prefix: createPrefix(), clock: new TestClock() }) => {
+    const backend = await createNode(name, {
+      prefix,
+      nodes: 1,
+      readSpending: (account, since) => read(since, account),
+      serverTime: () => START + clock.now(),
+      onInsured: () => {
+        throw new Error(`${name} is not used`);
+      },
+    });
+    await clock.advance(READY_MS);
+    if (!backend.isShared) throw new Error(`${name} is not used`);
+    return { backend, clock };
+  };
 
 const START = 1_700_000_000_000;
 
@@ -88,5 +151,6 @@ const createMemory: CreateBackend = async (read = async () => 0) => {
 
 export const BACKENDS: readonly { name: string; skip: boolean; create: CreateBackend }[] = [
   { name: 'memory', skip: false, create: createMemory },
-  { name: 'redis', skip: !findRedis(), create: createRedis },
+  { name: 'redis', skip: SERVERS.redis.skip, create: createShared('redis') },
+  { name: 'postgres', skip: SERVERS.postgres.skip, create: createShared('postgres') },
 ];

@@ -102,7 +102,7 @@ providers:
   expect(held['reserved_micros']).toBeGreaterThan(40_000);
   expect((await ask(first.url, true)).status).toBe(429);
   // What a stream reports before its content is written beside it, so a crash could come first.
-  await expect.poll(() => countReported(first.url), { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => countReported(first.url)).toBe(2);
   first.child.kill('SIGKILL');
   await once(first.child, 'close');
 

@@ -2,13 +2,14 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { answerWith } from './start.ts';
 
 /** Each response reports 100 tokens of input and 100 of output. */
 export class HeldUpstream {
   readonly #waiting: ServerResponse[] = [];
   readonly #server = createServer((incoming, response) => {
     incoming.resume();
+    // Lists of models are not held.
+    if (incoming.method === 'GET') return void response.writeHead(404).end();
     this.received++;
     this.#waiting.push(response);
     if (!this.isHeld) this.answerAll();
@@ -42,6 +43,11 @@ export class HeldUpstream {
   }
 }
 
-const ANSWER = answerWith(100, 100).toString();
-
-const BODY = ANSWER.slice(ANSWER.indexOf('\r\n\r\n') + 4);
+const BODY = JSON.stringify({
+  id: 'answer-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'One.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 100, completion_tokens: 100, total_tokens: 200 },
+});

@@ -3,19 +3,21 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { parseWorkers } from '../../src/cli/serve.ts';
 import { findPostgres } from '../real-parts/postgres.js';
+import { createTestFolder, findPort } from '../real-parts/programs.js';
 import { findRedis, RedisServer } from '../real-parts/redis.js';
 import { createAddress, createFolder, startPostgres } from '../store/ledger-fixture.ts';
 import { assertBuilt } from '../store/processes.ts';
+import { chat, send } from './client.ts';
 import { HeldUpstream } from './held-upstream.ts';
 import { killProcesses, startProcess } from './process.ts';
-import { chat, send } from './start.ts';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
 beforeAll(assertBuilt);
-afterEach(killProcesses);
+afterAll(killProcesses);
 
 function serve(config: string, ...args: string[]) {
   const folder = createFolder();
@@ -28,8 +30,11 @@ function serve(config: string, ...args: string[]) {
 }
 
 test.each([
-  { config: 'log: { level: error }', missing: 'set store: postgres://… and limits_store: redis://…, or use --workers 1' },
-  { config: 'store: postgres://sluice@127.0.0.1:1/sluice', missing: 'set limits_store: redis://…, or use --workers 1' },
+  { config: 'log: { level: error }', missing: 'set store: postgres://…, or use --workers 1' },
+  {
+    config: 'store: postgres://sluice@127.0.0.1:1/sluice\nlimits_store: memory',
+    missing: 'remove limits_store: memory, or use --workers 1',
+  },
   { config: 'limits_store: redis://127.0.0.1:1', missing: 'set store: postgres://…, or use --workers 1' },
 ])('two workers with $config are refused', ({ config, missing }) => {
   const { status, stderr } = serve(config, '--workers', '2');
@@ -38,9 +43,7 @@ test.each([
 });
 
 test.each(['0', '65', '-1', '1.5', 'many'])('--workers %s is refused', (count) => {
-  const { status, stderr } = serve('log: { level: error }', `--workers=${count}`);
-  expect(status).toBe(2);
-  expect(stderr).toContain('--workers must be "auto" or a number from 1 to 64');
+  expect(() => parseWorkers(count)).toThrow('--workers must be "auto" or a number from 1 to 64');
 });
 
 test('a mistake that the first worker finds ends the command, with the reason once', () => {
@@ -60,17 +63,17 @@ describe.skipIf(!findRedis() || !findPostgres())('workers', () => {
   afterAll(() => redis.stop());
 
   /** Starts a gateway with this many workers, a limit of 7 requests at once, and a budget for 6 reservations. */
-  async function start(count: number) {
+  async function start(count: number, folder: string, limits: 'redis' | 'postgres' = 'redis') {
     const upstream = await HeldUpstream.start();
-    onTestFinished(() => upstream.close());
-    const [folder, store] = [createFolder(), await createAddress()];
+    const [store, metricsPort] = [await createAddress(), await findPort()];
     const config = join(folder, 'sluice.yaml');
     writeFileSync(
       config,
       `log: { level: fatal }
 default_price: { input: "1", output: "1" }
 store: env:STORE
-limits_store: { url: "env:REDIS", prefix: "workers-${count}:", timeout: 1s, connect_timeout: 1s }
+node_lease: 5s
+limits_store: { url: ${limits === 'redis' ? 'env:REDIS' : 'store'}, prefix: "workers-${metricsPort}:", timeout: 1s, connect_timeout: 1s }
 budgets: [{ tag: team=a, limit: 0.0065usd/total }]
 limits: { drain_delay: 200ms }
 auth:
@@ -78,7 +81,8 @@ auth:
   keys:
     - { name: narrow, key: narrow-key-0123456789, concurrency: 7 }
     - { name: team, key: team-key-0123456789, tags: team=a }
-metrics: { key: metrics-key-0123456789 }
+    - { name: free, key: free-key-0123456789 }
+metrics: { key: metrics-key-0123456789, listen: "127.0.0.1:${metricsPort}" }
 providers:
   up: { protocol: openai-chat, base_url: "http://127.0.0.1:${upstream.port}/v1", api_key: some-key-0123456789 }
 `,
@@ -90,7 +94,7 @@ providers:
       Array.from({ length: times }, () =>
         send(url, '/v1/chat/completions', { key, body: chat('up/m', 1000) }).then(({ status }) => status),
       );
-    return { url, child, upstream, query, ask };
+    return { url, metricsUrl: `http://127.0.0.1:${metricsPort}`, child, upstream, query, ask };
   }
 
   const countOf = (statuses: readonly number[], status: number): number => statuses.filter((other) => other === status).length;
@@ -102,61 +106,123 @@ providers:
     return Object.fromEntries(samples.map(([, worker = '', value]) => [worker, Number(value)]));
   }
 
-  test.each([1, 2, 4])('%i: limits admit exactly N, the ledger has every request, and all end on SIGTERM', async (count) => {
-    const { url, child, upstream, query, ask } = await start(count);
-    const running = ask('narrow-key-0123456789', 40);
-    const ended: number[] = [];
-    for (const asked of running) void asked.then((status) => ended.push(status));
-    await expect.poll(() => ended.length, { timeout: 20_000 }).toBe(33);
-    expect(countOf(ended, 429)).toBe(33);
-    await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(7);
-    upstream.answerAll();
-    await Promise.all(running);
+  test.each([
+    [1, 'redis'],
+    [2, 'redis'],
+    [4, 'redis'],
+    [2, 'postgres'],
+  ] as const)(
+    '%i with %s: limits admit exactly N, the ledger has every request, and all end on SIGTERM',
+    async (count, limits) => {
+      const { url, child, upstream, query, ask } = await start(count, createFolder(), limits);
+      onTestFinished(async () => {
+        upstream.close();
+        await killProcesses();
+      });
+      const running = ask('narrow-key-0123456789', 40);
+      const ended: number[] = [];
+      for (const asked of running) void asked.then((status) => ended.push(status));
+      await expect.poll(() => ended.length, { timeout: 20_000 }).toBe(33);
+      expect(countOf(ended, 429)).toBe(33);
+      await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(7);
+      upstream.answerAll();
+      await Promise.all(running);
 
-    // Each reserves about 1,050 millionths of a dollar of 6,500, and costs 200.
-    const team = ask('team-key-0123456789', 40);
-    await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(6);
+      // Each reserves about 1,050 millionths of a dollar of 6,500, and costs 200.
+      const team = ask('team-key-0123456789', 40);
+      let refused = 0;
+      for (const asked of team) void asked.then(() => refused++);
+      await expect.poll(() => refused, { timeout: 20_000 }).toBe(34);
+      await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(6);
 
-    if (count > 1) {
-      const numbers = Array.from({ length: count }, (_, index) => String(index + 1));
-      const up = await readMetric(url, 'sluice_worker_up');
-      expect(up).toEqual(Object.fromEntries(numbers.map((number) => [number, 1])));
-      const active = Object.values(await readMetric(url, 'sluice_active_requests'));
-      expect(active.reduce((sum, value) => sum + value, 0)).toBe(6);
-    }
+      if (count > 1) {
+        const numbers = Array.from({ length: count }, (_, index) => String(index + 1));
+        const up = await readMetric(url, 'sluice_worker_up');
+        expect(up).toEqual(Object.fromEntries(numbers.map((number) => [number, 1])));
+        const active = Object.values(await readMetric(url, 'sluice_active_requests'));
+        expect(active.reduce((sum, value) => sum + value, 0)).toBe(6);
+      }
 
-    // Running requests finish after SIGTERM.
-    const closed = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
-    child.kill('SIGTERM');
-    await expect.poll(() => send(url, '/health/ready', { key: '', method: 'GET' }).then(({ status }) => status)).toBe(503);
-    upstream.answerAll();
-    expect(countOf(await Promise.all(team), 200)).toBe(6);
-    expect(await closed).toBe(0);
-    const [found] = await query(
-      "SELECT count(*) AS rows, sum(cost_micros) AS cost FROM exchanges WHERE state = 'settled' AND http_status = 200",
-    );
-    expect(found).toMatchObject({ rows: 13, cost: 2600 });
-    const boots = await query('SELECT DISTINCT boot_id FROM exchanges');
-    expect(boots.length).toBeGreaterThanOrEqual(Math.min(count, 2));
-    expect(await query("SELECT id FROM exchanges WHERE state = 'open'")).toEqual([]);
-  });
+      // Running requests finish after SIGTERM.
+      const closed = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+      child.kill('SIGTERM');
+      await expect
+        .poll(() => send(url, '/health/ready', { key: '', method: 'GET' }).then(({ status }) => status), { timeout: 20_000 })
+        .toBe(503);
+      upstream.answerAll();
+      expect(countOf(await Promise.all(team), 200)).toBe(6);
+      expect(await closed).toBe(0);
+      const [found] = await query(
+        "SELECT count(*) AS rows, sum(cost_micros) AS cost FROM exchanges WHERE state = 'settled' AND http_status = 200",
+      );
+      expect(found).toMatchObject({ rows: 13, cost: 2600 });
+      const boots = await query('SELECT DISTINCT boot_id FROM exchanges');
+      expect(boots.length).toBeGreaterThanOrEqual(Math.min(count, 2));
+      expect(await query("SELECT id FROM exchanges WHERE state = 'open'")).toEqual([]);
+    },
+  );
 
-  test('a worker that is killed is replaced, and requests are served by both', async () => {
-    const { url, child, upstream, ask } = await start(2);
-    const first = listWorkers(child.pid);
-    expect(first).toHaveLength(2);
-    upstream.isHeld = false;
-    process.kill(first[0] ?? 0, 'SIGKILL');
-    const isReplaced = async (): Promise<boolean> => {
-      const pids = listWorkers(child.pid);
-      const up = await readMetric(url, 'sluice_worker_up').catch(() => ({}));
-      return pids.length === 2 && !pids.includes(first[0] ?? 0) && Object.values(up).join() === '1,1';
-    };
-    await expect.poll(isReplaced, { timeout: 30_000 }).toBe(true);
-    expect(countOf(await Promise.all(ask('narrow-key-0123456789', 4)), 200)).toBe(4);
+  describe('two that run', () => {
+    let running: Awaited<ReturnType<typeof start>>;
+
+    beforeAll(async () => {
+      running = await start(2, createTestFolder('workers'));
+    });
+
+    afterAll(() => running.upstream.close());
+
+    test('metrics.listen shows both', async () => {
+      const { metricsUrl } = running;
+      expect(await readMetric(metricsUrl, 'sluice_worker_up')).toEqual({ 1: 1, 2: 1 });
+      expect(Object.keys(await readMetric(metricsUrl, 'sluice_active_requests'))).toEqual(['1', '2']);
+      // By whichever worker: each connection may reach another.
+      const pages = await Promise.all(Array.from({ length: 8 }, () => readMetric(metricsUrl, 'sluice_worker_up')));
+      expect(pages).toEqual(Array.from({ length: 8 }, () => ({ 1: 1, 2: 1 })));
+    });
+
+    test('SIGHUP reloads both, though the file has not changed', async () => {
+      const { child, query } = running;
+      const countReloads = async () => (await query("SELECT id FROM audit_log WHERE action = 'config.reload'")).length;
+      expect(await countReloads()).toBe(0);
+      child.kill('SIGHUP');
+      await expect.poll(countReloads, { timeout: 30_000 }).toBe(2);
+    });
+
+    test('one that is killed is replaced, its rows are closed, and the other one finishes its requests', async () => {
+      const { url, child, upstream, query, ask } = running;
+      const asked = ask('free-key-0123456789', 12);
+      const results = Promise.allSettled(asked);
+      await expect.poll(() => upstream.waiting, { timeout: 30_000 }).toBe(12);
+      const active = Object.entries(await readMetric(url, 'sluice_active_requests'));
+      const [busiest, lost] = active.sort(([, one], [, other]) => other - one)[0] ?? ['', 0];
+      const first = listWorkers(child.pid);
+      const killed = first.find((pid) => readWorkerNumber(pid) === busiest) ?? 0;
+      process.kill(killed, 'SIGKILL');
+      const isReplaced = async (): Promise<boolean> => {
+        const pids = listWorkers(child.pid);
+        const up = await readMetric(url, 'sluice_worker_up').catch(() => ({}));
+        return pids.length === 2 && !pids.includes(killed) && Object.values(up).join() === '1,1';
+      };
+      await expect.poll(isReplaced, { timeout: 30_000 }).toBe(true);
+      upstream.isHeld = false;
+      upstream.answerAll();
+      expect(countOf(await Promise.all(ask('free-key-0123456789', 4)), 200)).toBe(4);
+      expect((await results).filter(({ status }) => status === 'rejected')).toHaveLength(lost);
+      const count = "SELECT state, count(*) AS rows FROM exchanges WHERE key_id LIKE '%free%' GROUP BY state ORDER BY state";
+      await expect
+        .poll(() => query(count), { timeout: 30_000 })
+        .toEqual([
+          { state: 'crashed', rows: lost },
+          { state: 'settled', rows: 12 - lost + 4 },
+        ]);
+    });
   });
 });
 
 /** The processes that a process has started. */
 const listWorkers = (pid: number | undefined): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+
+/** The number that the process of a worker was started with. */
+const readWorkerNumber = (pid: number): string | undefined =>
+  /SLUICE_WORKER=(\d+)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1];

@@ -13,6 +13,7 @@ function list({ yaml, env = {}, flags = {} }: World): Map<string, Setting> {
   const state = stateOf({ yaml, env });
   const { settings } = listSettings({
     text: yaml ?? null,
+    shared: null,
     env,
     state,
     flags: new Map(Object.entries(flags)),

@@ -15,6 +15,12 @@ const read = (value: unknown) => {
 
 test.each([
   ['redis://10.0.0.5', { nodes: 1, prefix: 'sluice:', timeoutMs: 50, connectTimeoutMs: 200 }],
+  ['store', { url: 'store', timeoutMs: 250, connectTimeoutMs: 1000 }],
+  [
+    { url: 'store', expected_nodes: 3, timeout: '1s' },
+    { url: 'store', nodes: 3, timeoutMs: 1000 },
+  ],
+  ['memory', { url: 'memory' }],
   [
     { url: 'rediss://u:p@host:6380/2', expected_nodes: 4, prefix: 'b:', timeout: '1s' },
     { nodes: 4, prefix: 'b:', timeoutMs: 1000 },
@@ -24,12 +30,33 @@ test.each([
 test.each([
   ['http://host', 'must be redis://'],
   ['redis://', 'must be redis://'],
+  ['postgres://host/limits', 'must be redis://'],
   ['redis://host/name', 'must be redis://'],
   [6379, 'limits_store'],
   [{ url: 'redis://host', expected_nodes: 0 }, 'limits_store.expected_nodes'],
   [{ url: 'redis://host', prefix: 'a b' }, 'must have 1 to 64'],
   [{ url: 'redis://host', password: 'x' }, 'limits_store'],
 ])('%j is rejected', (value, message) => expect(String(read(value))).toContain(message));
+
+const STORE = 'store: postgres://sluice@db/sluice';
+
+test.each([
+  ['limits_store: redis://host', 'redis'],
+  [`${STORE}\nlimits_store: redis://host`, 'redis'],
+  [STORE, 'postgres'],
+  [`${STORE}\nlimits_store: { url: store, expected_nodes: 3 }`, 'postgres'],
+  [`${STORE}\nlimits_store: memory`, undefined],
+  ['limits_store: memory', undefined],
+  ['log: { level: info }', undefined],
+])('%j: the server is %s', (text, server) => {
+  const { limitsStore } = resolveConfig(loadConfig('/etc/sluice.yaml', text, {}), { env: {}, secrets: new SecretRegistry() });
+  expect(limitsStore?.server).toBe(server);
+});
+
+test('limits in the store need one', () => {
+  const source = loadConfig('/etc/sluice.yaml', 'limits_store: store', {});
+  expect(() => resolveConfig(source, { env: {}, secrets: new SecretRegistry() })).toThrow('set store: postgres://');
+});
 
 describe('the password', () => {
   const PASSWORD = 'canary-0123456789';

@@ -109,6 +109,11 @@ describe('the content of a file', () => {
     expect(resolve({ admin: { key: 'file:key' } }).adminKey?.reveal()).toBe(SECRET);
   });
 
+  test('the address of a database may be in a file', () => {
+    put('address', `postgres://user:${SECRET}@db.example/sluice\n`);
+    expect(resolve({ store: 'file:address' }).store?.url.reveal()).toBe(`postgres://user:${SECRET}@db.example/sluice`);
+  });
+
   test('a folder is rejected', () => expect(() => resolve({ admin: { key: 'file:.' } })).toThrow('must be a file'));
 
   test('other settings cannot refer to files', () => {

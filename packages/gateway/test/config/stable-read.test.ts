@@ -79,7 +79,7 @@ test('a file that keeps changing is rejected after a bounded number of reads, an
 test('requests to reload that come while one waits its turn share one read', async () => {
   reads.next = [port(2)];
   const first = config.reload();
-  await vi.waitFor(() => expect(reads.count).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(reads.count).toBeGreaterThan(0), { timeout: 30_000 });
   await Promise.all([first, ...Array.from({ length: 100 }, () => config.reload())]);
   expect(ports).toEqual([2, 2]);
 });

@@ -40,7 +40,7 @@ const WAYS = waysOf(PAIRS);
 const askWith = ({ pair, stream }: (typeof WAYS)[number]): Promise<Reply> =>
   ask(gateway.url, { client: pair.client, model: modelOf(pair), stream });
 
-describe.each(Object.entries(DEEP))('arguments nested 200,000 %s deep', (_, args) => {
+describe.each(Object.entries(DEEP))('arguments nested 50,000 %s deep', (_, args) => {
   /** A request that is sent as it came is read by the upstream alone, unless the body itself is nested. */
   const isTextOnly = ({ client, upstream }: Pair): boolean =>
     client === upstream && (client === 'openai-chat' || client === 'openai-responses');

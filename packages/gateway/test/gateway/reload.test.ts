@@ -226,7 +226,7 @@ describe('a reload and the client keys', () => {
 });
 
 describe('responses while the file changes', () => {
-  const REQUESTS = 400;
+  const REQUESTS = 200;
   const upstreams: { name: string; server: Server; url: string }[] = [];
 
   /** Responds with its own name, the model, and the text of the request. */

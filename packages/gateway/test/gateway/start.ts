@@ -126,7 +126,7 @@ class NoBreakers extends Breakers {
 }
 
 /** Waits until there is something. */
-export async function eventually<T>(find: () => T | undefined | false, ms = 5000): Promise<T> {
+export async function eventually<T>(find: () => T | undefined | false, ms = 30_000): Promise<T> {
   const deadline = performance.now() + ms;
   for (;;) {
     const found = find();

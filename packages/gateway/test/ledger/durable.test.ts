@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_WAIT_MS } from '../../src/exchange/record.ts';
+import type { Clock } from '../../src/http/clock.ts';
 import { expectAnswered, expectRefused } from '../gateway/check.ts';
 import { cutAfter, framesOf, TEXT } from '../gateway/dialects.ts';
 import { Faultd, type Script } from '../gateway/faultd.ts';
@@ -37,7 +38,7 @@ beforeAll(async () => {
 afterEach(() => {
   ledger.reset();
   keeping.late.length = 0;
-  keeping.isStoreFailing = false;
+  ledger.isFailing = false;
 });
 
 afterAll(async () => {
@@ -104,7 +105,7 @@ describe.each(PAIRS)('a stream of $name', (pair) => {
   });
 
   test.each(['a failing store', 'rows that cannot be written'])('is not delayed by %s, and is counted as late', async (what) => {
-    keeping.isStoreFailing = what === 'a failing store';
+    ledger.isFailing = what === 'a failing store';
     ledger.held = ['openAttempt', 'settleExchange'];
     const { script, goOn } = inHalves(pair);
     faultd.play(script);
@@ -340,4 +341,25 @@ test.each(waysOf(PAIRS))('a failing handler leaves no attempt open: $name', asyn
   await failing.close();
   expect(ledger.ended).toMatchObject([{ ending: 'internal_error', http_status: 500 }]);
   expect(ledger.count('settleAttempt')).toBe(ledger.count('openAttempt'));
+});
+
+test('no timer of a response that has ended keeps a process alive that has stopped', async () => {
+  const [pair] = PAIRS as [Pair, ...Pair[]];
+  const timers = { all: 0, unref: 0 };
+  const setTimer: Clock['setTimer'] = (run, ms) => {
+    const timer = clock.setTimer(run, ms);
+    timers.all++;
+    const unref = () => {
+      timers.unref++;
+      return timer.unref();
+    };
+    return { close: () => timer.close(), refresh: () => timer.refresh(), unref };
+  };
+  const counting: Clock = { now: () => clock.now(), setTimer, setRepeating: (run, ms) => clock.setRepeating(run, ms) };
+  const own = await start(createHeldKeeping(ledger, { clock: counting }));
+  faultd.play(good(pair, false));
+  expectAnswered(pair, false, await ask(own.url, { client: pair.client, model: modelOf(pair), stream: false }));
+  await own.close();
+  expect(timers.all).toBeGreaterThan(0);
+  expect(timers.unref).toBe(timers.all);
 });

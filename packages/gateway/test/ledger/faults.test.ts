@@ -1,11 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/index.ts';
 import { modelOf, PAIRS, type Pair } from '../gateway/pairs.ts';
 import { ask } from '../gateway/start.ts';
+import { mountSmallDisk } from '../real-parts/programs.js';
 import { createFolder } from '../store/ledger-fixture.ts';
 import { assertBuilt, runScript } from '../store/processes.ts';
 import { expectTimes, Rig } from './rig.ts';
@@ -46,44 +45,32 @@ async function expectAllRecorded(rig: Rig, answered: number): Promise<void> {
 }
 
 describe('a full disk', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-gateway-full-'));
-  let isMounted = true;
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3145728', 'tmpfs', folder], { stdio: 'ignore' });
-  } catch {
-    isMounted = false;
-    console.log('the test of a full disk is skipped: tmpfs cannot be mounted here');
-  }
+  const disk = mountSmallDisk(3 << 20);
 
-  afterAll(() => {
-    if (isMounted) execFileSync('umount', ['-l', folder]);
-    rmSync(folder, { recursive: true, force: true });
+  afterAll(() => disk?.remove());
+
+  test.skipIf(!disk)('responses go on until the queue is full, then 503; when there is room again nothing is lost', async () => {
+    const folder = disk?.folder ?? '';
+    const store = await openStore({ folder: join(folder, 'data'), ballastBytes: 1 << 16, maxQueuedRows: 40 });
+    const rig = await Rig.start({ store });
+    const filler = join(folder, 'filler');
+    const { bavail, bsize } = statfsSync(folder);
+    writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - (96 << 10))));
+    const { answered, last } = await sendMany(rig, 2000);
+    expect([answered > 0, last]).toEqual([true, 503]);
+    expect(store.status()).toMatchObject({ accepting: false, rejected_rows: 0 });
+    expect(await lateRecords(rig)).toBeGreaterThan(0);
+    rmSync(filler);
+    await store.flush();
+    const after = await sendMany(rig, 10);
+    expect(after).toEqual({ answered: 10, last: 200 });
+    rig.takeLog();
+    const rows = await rig.takeRows();
+    expect(rows.filter(({ exchange }) => exchange.ending === 'answered').length).toBe(answered + 10);
+    expect(rows.every(({ exchange, attempts }) => exchange.attempts === attempts.length)).toBe(true);
+    await rig.expectRollups();
+    await rig.stop();
   });
-
-  test.skipIf(!isMounted)(
-    'responses go on until the queue is full, then 503; when there is room again nothing is lost',
-    async () => {
-      const store = await openStore({ folder: join(folder, 'data'), ballastBytes: 1 << 16, maxQueuedRows: 40 });
-      const rig = await Rig.start({ store });
-      const filler = join(folder, 'filler');
-      const { bavail, bsize } = statfsSync(folder);
-      writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - (96 << 10))));
-      const { answered, last } = await sendMany(rig, 2000);
-      expect([answered > 0, last]).toEqual([true, 503]);
-      expect(store.status()).toMatchObject({ accepting: false, rejected_rows: 0 });
-      expect(await lateRecords(rig)).toBeGreaterThan(0);
-      rmSync(filler);
-      await store.flush();
-      const after = await sendMany(rig, 10);
-      expect(after).toEqual({ answered: 10, last: 200 });
-      rig.takeLog();
-      const rows = await rig.takeRows();
-      expect(rows.filter(({ exchange }) => exchange.ending === 'answered').length).toBe(answered + 10);
-      expect(rows.every(({ exchange, attempts }) => exchange.attempts === attempts.length)).toBe(true);
-      await rig.expectRollups();
-      await rig.stop();
-    },
-  );
 });
 
 test('a database that another process has locked delays no response beyond its first failure, and loses nothing', async () => {

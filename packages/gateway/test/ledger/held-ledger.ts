@@ -1,22 +1,23 @@
 /** A ledger in memory whose writes become durable when the test says so. */
 import type { RecordKeeping } from '../../src/exchange/record.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
-import type { Ledger } from '../../src/store/index.ts';
+import { StoreError } from '../../src/store/errors.ts';
+import { type Ledger, Write } from '../../src/store/index.ts';
 
-type Write = 'openExchange' | 'openAttempt' | 'reportProgress' | 'settleAttempt' | 'settleExchange';
+type WriteKind = 'openExchange' | 'openAttempt' | 'reportProgress' | 'settleAttempt' | 'settleExchange';
 
 interface Waiting {
+  kind: WriteKind;
   write: Write;
-  resolve: () => void;
-  reject: (error: Error) => void;
 }
 
 export class HeldLedger implements Ledger {
   /** Writes that are not durable before `release`. */
-  held: readonly Write[] = [];
+  held: readonly WriteKind[] = [];
   accepting = true;
+  isFailing = false;
   /** Everything that was written, in its order. */
-  written: { write: Write; row: object }[] = [];
+  written: { write: WriteKind; row: object }[] = [];
   #waiting: Waiting[] = [];
   #count = 0;
 
@@ -24,36 +25,36 @@ export class HeldLedger implements Ledger {
     return { id: `exchange-${++this.#count}`, ts: 1_000_000 + this.#count };
   }
 
-  openExchange = (row: object): Promise<void> => this.#write('openExchange', row);
-  openAttempt = (row: object): Promise<void> => this.#write('openAttempt', row);
-  reportProgress = (row: object): Promise<void> => this.#write('reportProgress', row);
-  settleAttempt = (row: object): Promise<void> => this.#write('settleAttempt', row);
-  settleExchange = (row: object): Promise<void> => this.#write('settleExchange', row);
+  openExchange = (row: object): Write => this.#write('openExchange', row);
+  openAttempt = (row: object): Write => this.#write('openAttempt', row);
+  reportProgress = (row: object): Write => this.#write('reportProgress', row);
+  settleAttempt = (row: object): Write => this.#write('settleAttempt', row);
+  settleExchange = (row: object): Write => this.#write('settleExchange', row);
 
-  #write(write: Write, row: object): Promise<void> {
-    this.written.push({ write, row });
-    if (!this.held.includes(write)) return Promise.resolve();
-    const durable = new Promise<void>((resolve, reject) => this.#waiting.push({ write, resolve, reject }));
-    durable.catch(() => undefined);
-    return durable;
+  #write(kind: WriteKind, row: object): Write {
+    const write = new Write();
+    this.written.push({ write: kind, row });
+    if (this.held.includes(kind)) this.#waiting.push({ kind, write });
+    else write.end();
+    return write;
   }
 
   /** How many of these writes there were. */
-  count(write: Write): number {
+  count(write: WriteKind): number {
     return this.written.filter((entry) => entry.write === write).length;
   }
 
-  isWaiting(write: Write): boolean {
-    return this.#waiting.some((entry) => entry.write === write);
+  isWaiting(kind: WriteKind): boolean {
+    return this.#waiting.some((entry) => entry.kind === kind);
   }
 
   /** Everything that waits is durable; later writes are held again. */
   release(): void {
-    for (const { resolve } of this.#waiting.splice(0)) resolve();
+    for (const { write } of this.#waiting.splice(0)) write.end();
   }
 
   fail(message: string): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(new Error(message));
+    for (const { write } of this.#waiting.splice(0)) write.end(new StoreError('unavailable', message));
   }
 
   /** What the ledger holds of ended exchanges. */
@@ -71,7 +72,6 @@ export class HeldLedger implements Ledger {
 
 export interface HeldKeeping extends RecordKeeping {
   readonly late: string[];
-  isStoreFailing: boolean;
 }
 
 export function createHeldKeeping(
@@ -83,8 +83,6 @@ export function createHeldKeeping(
     durability,
     clock,
     late: [],
-    isStoreFailing: false,
-    isFailing: () => keeping.isStoreFailing,
     onLate: (reason) => keeping.late.push(reason),
   };
   return keeping;

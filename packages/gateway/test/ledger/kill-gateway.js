@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { openStore } from '../../out/store/index.js';
+import { endWithTests } from '../real-parts/programs.js';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
@@ -46,7 +47,7 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until clients have seen this many ends of responses. */
 export async function waitForEnds(seen, count) {
-  for (let turn = 0; turn < 1000 && seen.filter(({ hasEnd }) => hasEnd).length < count; turn++) await sleep(10);
+  for (let turn = 0; turn < 3000 && seen.filter(({ hasEnd }) => hasEnd).length < count; turn++) await sleep(10);
 }
 
 /** The configuration of a gateway in front of the upstream. */
@@ -62,6 +63,7 @@ export async function startGateway(config, ...options) {
   const port = options.includes('--port') ? [] : ['--port', '0'];
   const args = [SLUICE, 'serve', '--config', config, ...port, '--json', ...options];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  endWithTests(child);
   const closed = new Promise((resolve) => child.once('close', resolve));
   const url = await new Promise((resolve, reject) => {
     let text = '';
@@ -216,9 +218,19 @@ export async function inspect(read, served, seen) {
     "SELECT count(*) AS rows, sum(CASE WHEN state = 'crashed' THEN 1 ELSE 0 END) AS crashed FROM exchanges",
   );
   const count = (name) => seen.filter((entry) => entry[name]).length;
+  const figures = {
+    lost: violations.filter((text) => text.endsWith(LOST)).length,
+    doubled: violations.filter((text) => text.endsWith(DOUBLED)).length,
+    open: violations.filter((text) => text.endsWith(OPEN)).length,
+  };
   const late = new Set(seen.map(({ gateway }) => gateway).filter(({ isLate }) => isLate)).size;
-  return { rows, crashed, late, contents: count('hasContent'), ends: count('hasEnd'), violations };
+  return { rows, crashed, late, ...figures, contents: count('hasContent'), ends: count('hasEnd'), violations };
 }
+
+// Violations that figures name.
+const LOST = 'saw a response, which has no row';
+const DOUBLED = 'has two rows';
+const OPEN = 'is still open';
 
 async function findViolations(read, seen) {
   const rows = new Map((await read('SELECT * FROM exchanges')).map((row) => [row.request_id, row]));
@@ -232,7 +244,7 @@ async function findViolations(read, seen) {
 
 function findViolation({ number, hasEnd, gateway }, row, answers) {
   const { input, output } = usageOf(number);
-  if (!row) return `the client of ${number} saw a response, which has no row`;
+  if (!row) return `the client of ${number}${gateway.isLate ? ', whose node had a slow store,' : ''} ${LOST}`;
   // A reused connection that the upstream closes is replaced, by a second attempt.
   if (row.attempts !== 1 && answers.get(row.id) > 1) return `the client of ${number} saw content of ${row.attempts} attempts`;
   if (hasEnd && row.state === 'crashed' && gateway.isLate) return undefined;
@@ -251,7 +263,7 @@ async function findOpenRows(read) {
     "SELECT id FROM exchanges WHERE state = 'open' UNION ALL SELECT exchange_id FROM attempts WHERE state = 'open'",
   );
   const twice = await read('SELECT request_id AS id FROM exchanges GROUP BY request_id HAVING count(*) > 1');
-  return [...open.map(({ id }) => `${id} is still open`), ...twice.map(({ id }) => `${id} has two rows`)];
+  return [...open.map(({ id }) => `${id} ${OPEN}`), ...twice.map(({ id }) => `${id} ${DOUBLED}`)];
 }
 
 /** No more attempts than were sent, apart from those that were killed on their way. */

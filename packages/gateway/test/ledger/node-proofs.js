@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { ask, askUntilKilled, buildConfig, inspect, sleep, startGateway, startUpstream, waitForEnds } from './kill-gateway.js';
 
 /** Runs `work` with an upstream and a function that starts nodes, and compares at the end. */
-async function withNodes({ server, url, folder, settings = '' }, work) {
+async function withNodes({ server, url, folder, settings = [] }, work) {
   const upstream = await startUpstream();
   const config = join(folder, 'sluice.yaml');
-  const lines = [`store: "${url}"`, `auth: { pepper_file: "${join(folder, 'pepper')}" }`, settings];
+  const lines = [`store: "${url}"`, `auth: { pepper_file: "${join(folder, 'pepper')}" }`, ...settings];
   writeFileSync(config, `${buildConfig(upstream.address().port)}${lines.join('\n')}\n`);
   const running = new Set();
   const start = async (...options) => {
@@ -32,6 +32,11 @@ async function withNodes({ server, url, folder, settings = '' }, work) {
   }
 }
 
+/** Waits for a condition; the result is inspected in any case. */
+async function until(isTrue, ms = 120_000) {
+  for (const end = performance.now() + ms; performance.now() < end && !(await isTrue()); ) await sleep(5);
+}
+
 const countEnds = (seen) => seen.filter(({ hasEnd }) => hasEnd).length;
 
 /** Requests that did not end well. */
@@ -47,8 +52,11 @@ export async function proveNodeKills(place, kills, streams, random = Math.random
     for (let kill = 0; kill < kills; kill++) {
       const gateway = await start();
       const others = Array.from({ length: streams / 2 }, () => askUntilKilled(gateway, next, seen));
-      await waitForEnds(seen, countEnds(seen) + Math.floor(random() * streams * 3));
+      const ends = Math.floor(random() * streams * 1.5);
+      await until(() => countEnds(seen.filter((entry) => entry.gateway === gateway)) >= ends);
       await sleep(random() * 100);
+      // In the middle of a stream, at least of one.
+      await until(() => seen.some((entry) => entry.gateway === gateway && entry.hasContent && !entry.hasEnd));
       gateway.isKilled = true;
       gateway.child.kill('SIGKILL');
       await Promise.all([gateway.closed, ...others]);
@@ -57,7 +65,7 @@ export async function proveNodeKills(place, kills, streams, random = Math.random
     await Promise.all(clients);
     survivors.push(...findFailures(seen.filter(({ gateway }) => gateway === lasting)));
     // Until the surviving node has noticed: its own heartbeats must have been steady for as long as a lease.
-    for (let turn = 0; turn < 600 && (await countOpen(read)) > 0; turn++) await sleep(100);
+    await until(async () => (await countOpen(read)) === 0);
   });
   return { ...result, violations: [...result.violations, ...survivors] };
 }
@@ -84,10 +92,13 @@ export async function proveDatabaseRestarts(place, times, streams) {
   return { ...result, violations: [...result.violations, ...failures] };
 }
 
+/** Nodes that are replaced accept requests for a moment after SIGTERM. */
+const withDelay = (place) => ({ ...place, settings: [...(place.settings ?? []), 'limits: { drain_delay: 1s }'] });
+
 /** Replaces both nodes, one after the other, under load. Clients use the nodes that are ready, as a load balancer does. */
 export async function proveRollingRestart(place, streams) {
   const failures = [];
-  const result = await withNodes({ ...place, settings: 'limits: { drain_delay: 1s }' }, async ({ start, seen, next }) => {
+  const result = await withNodes(withDelay(place), async ({ start, seen, next }) => {
     const balancer = { nodes: [await start(), await start()], ready: [], isOver: false };
     const watching = watchNodes(balancer);
     while (balancer.ready.length < 2) await sleep(10);
@@ -114,7 +125,7 @@ export async function proveRollingRestart(place, streams) {
  */
 export async function proveBalancedRestart({ startBalancer, ports, ...place }, streams) {
   const failures = [];
-  const result = await withNodes({ ...place, settings: 'limits: { drain_delay: 1s }' }, async ({ start, seen, next }) => {
+  const result = await withNodes(withDelay(place), async ({ start, seen, next }) => {
     const nodes = [];
     for (const port of ports) nodes.push(await start('--port', String(port)));
     const balancer = { url: (await startBalancer(ports)).url, isKilled: false, isLate: false };

@@ -9,19 +9,25 @@ beforeAll(assertBuilt);
 // Imported late: without a build they cannot be loaded.
 const load = () => import('./node-proofs.js');
 
-const createPlace = async () => ({ server: await startPostgres(), url: await createAddress(), folder: createFolder() });
+/** The lease is short, because the proof of kills waits for it; long enough for nodes that share their cores with other tests. */
+const createPlace = async () => ({
+  server: await startPostgres(),
+  url: await createAddress(),
+  folder: createFolder(),
+  settings: ['node_lease: 5s'],
+});
 
 describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database', () => {
   test('one that is killed leaves exact rows, which the other one closes, and no request of the other fails', async () => {
-    const { violations, contents, ends, crashed } = await (await load()).proveNodeKills(await createPlace(), 3, 40);
+    const { violations, contents, ends, crashed } = await (await load()).proveNodeKills(await createPlace(), 3, 30);
     expect(violations).toEqual([]);
     expect([contents > 0, ends > 0, crashed > 0]).toEqual([true, true, true]);
   }, 180_000);
 
   test('no request fails and no row is wrong when the database is restarted', async () => {
-    const { violations, ends } = await (await load()).proveDatabaseRestarts(await createPlace(), 2, 20);
+    const { violations, ends } = await (await load()).proveDatabaseRestarts(await createPlace(), 2, 10);
     expect(violations).toEqual([]);
-    expect(ends).toBeGreaterThan(100);
+    expect(ends).toBeGreaterThan(50);
   }, 180_000);
 
   test.skipIf(!findNginx())(
@@ -34,9 +40,9 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database',
         return nginx;
       };
       const place = { ...(await createPlace()), ports, startBalancer };
-      const { violations, ends } = await (await load()).proveBalancedRestart(place, 20);
+      const { violations, ends } = await (await load()).proveBalancedRestart(place, 10);
       expect(violations).toEqual([]);
-      expect(ends).toBeGreaterThan(100);
+      expect(ends).toBeGreaterThan(50);
     },
     180_000,
   );

@@ -78,7 +78,7 @@ export class Rig {
       },
       services: (made) => {
         const { log, metrics } = made;
-        const keeping = createKeeping(rig.store, rig.store, { durability: 'strict', clock: REAL_CLOCK, log, metrics });
+        const keeping = createKeeping(rig.store, { durability: 'strict', clock: REAL_CLOCK, log, metrics });
         return services({ ...made, budget: unlimited(), random: () => -0.499, keeping });
       },
     });

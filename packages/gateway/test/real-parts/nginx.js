@@ -1,11 +1,10 @@
 /** A private nginx for tests, with the configuration of deploy/ on other ports. */
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endProcess, endWithTests, findPort, findProgram } from './programs.js';
+import { createTestFolder, endProcess, endWithTests, findPort, findProgram } from './programs.js';
 
 export const findNginx = () => findProgram('nginx');
 
@@ -28,7 +27,7 @@ function writeConfig(folder, port, gateways) {
 
 /** A server in front of two gateways. */
 export class NginxServer {
-  #folder = mkdtempSync(join(tmpdir(), 'sluice-nginx-'));
+  #folder = createTestFolder('nginx');
   #port = 0;
   #child;
 
@@ -39,14 +38,15 @@ export class NginxServer {
     const file = writeConfig(server.#folder, server.#port, gateways);
     const args = ['-c', file, '-e', join(server.#folder, 'error.log'), '-g', 'daemon off;'];
     server.#child = spawn(findNginx() ?? 'nginx', args, { stdio: 'ignore' });
-    endWithTests(server.#child);
+    // Its workers would outlive SIGKILL.
+    endWithTests(server.#child, 'SIGTERM');
     await server.#untilListening();
     return server;
   }
 
   /** What `nginx -t` prints for the configuration. */
   static check() {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-nginx-'));
+    const folder = createTestFolder('nginx');
     try {
       const file = writeConfig(folder, 8080, [4141, 4142]);
       const args = ['-t', '-c', file, '-e', join(folder, 'error.log')];

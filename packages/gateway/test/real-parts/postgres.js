@@ -1,10 +1,10 @@
 /** A private PostgreSQL server for tests: the binaries of the system, a new folder, a random port of the loopback address. */
 import { execFileSync, spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { endProcess, endWithTests, findPort } from './programs.js';
+import { createTestFolder, endProcess, endWithTests, findPort } from './programs.js';
 
 const VERSIONS = '/usr/lib/postgresql';
 
@@ -27,6 +27,35 @@ function findUser() {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
+const CACHE = fileURLToPath(new URL('../../../../.cache/', import.meta.url));
+
+/** Puts an empty cluster into `folder`, as `data`. `initdb` takes a second and copying a tenth, so it runs once for each program. */
+function copyCluster(bin, folder, user) {
+  const initdb = join(bin, 'initdb');
+  const template = join(CACHE, `postgres-${bin.replaceAll(/\W+/g, '-')}-${statSync(initdb).mtimeMs}`);
+  if (!existsSync(template)) {
+    const options = ['-D', join(folder, 'new'), '-A', 'trust', '-U', 'test', '-E', 'UTF8', '--locale=C', '--no-sync'];
+    execFileSync(initdb, options, { ...user, cwd: folder, stdio: 'ignore' });
+    mkdirSync(CACHE, { recursive: true });
+    // Several test files may do so at once.
+    const copy = `${template}-${process.pid}-${Math.random()}`;
+    copyFolder(join(folder, 'new'), copy);
+    try {
+      renameSync(copy, template);
+    } catch {
+      rmSync(copy, { recursive: true });
+    }
+    rmSync(join(folder, 'new'), { recursive: true });
+  }
+  copyFolder(template, join(folder, 'data'));
+}
+
+/** With the owner of its files. */
+const copyFolder = (from, to) => execFileSync('cp', ['-a', from, to]);
+
+/** A server that is killed with its machine loses data. One that is killed alone does not. */
+const QUICK = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'];
+
 /** A server. */
 export class PostgresServer {
   #bin = '';
@@ -43,11 +72,10 @@ export class PostgresServer {
     server.#isDurable = isDurable;
     server.#bin = findPostgres() ?? '';
     server.#user = findUser();
-    server.#folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'));
+    server.#folder = createTestFolder('postgres');
     if (server.#user.uid !== undefined) chownSync(server.#folder, server.#user.uid, server.#user.gid);
+    copyCluster(server.#bin, server.#folder, server.#user);
     server.#port = await findPort();
-    const options = ['-D', join(server.#folder, 'data'), '-A', 'trust', '-U', 'test', '-E', 'UTF8', '--locale=C', '--no-sync'];
-    execFileSync(join(server.#bin, 'initdb'), options, { ...server.#user, cwd: server.#folder, stdio: 'ignore' });
     await server.resume();
     return server;
   }
@@ -57,8 +85,8 @@ export class PostgresServer {
     const options = [
       'listen_addresses=127.0.0.1',
       'unix_socket_directories=',
-      `fsync=${this.#isDurable ? 'on' : 'off'}`,
       'max_connections=200',
+      ...(this.#isDurable ? [] : QUICK),
     ];
     const args = ['-D', join(this.#folder, 'data'), '-p', String(this.#port), ...options.flatMap((option) => ['-c', option])];
     const child = spawn(join(this.#bin, 'postgres'), args, {
@@ -67,7 +95,7 @@ export class PostgresServer {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#child = child;
-    endWithTests(child);
+    endWithTests(child, 'SIGQUIT');
     await new Promise((resolve, reject) => {
       let text = '';
       child.stderr.on('data', (data) => {
@@ -83,10 +111,27 @@ export class PostgresServer {
     await endProcess(this.#child, signal);
   }
 
-  /** Creates a database, and returns its address. */
-  async createDatabase() {
+  /** Connections stay open, and get no reply. */
+  freeze() {
+    this.#signal('SIGSTOP');
+  }
+
+  thaw() {
+    this.#signal('SIGCONT');
+  }
+
+  /** Every connection has a process of its own. */
+  #signal(signal) {
+    const { pid } = this.#child;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    for (const child of [pid, ...children.map(Number)]) process.kill(child, signal);
+  }
+
+  /** Creates a database, and returns its address: an empty one, or a copy of one that is not in use, given by its address. */
+  async createDatabase(template) {
     const name = `test_${process.pid}_${++this.#count}`;
-    await this.query(this.#address('postgres'), `CREATE DATABASE ${name}`);
+    const from = template === undefined ? 'template1' : template.slice(template.lastIndexOf('/') + 1);
+    await this.query(this.#address('postgres'), `CREATE DATABASE ${name} TEMPLATE ${from}`);
     return this.#address(name);
   }
 

@@ -1,6 +1,8 @@
-/** Programs of the system that tests start. */
-import { accessSync, constants } from 'node:fs';
+/** Programs of the system that tests start, and what ends with the tests. */
+import { execFileSync, spawn } from 'node:child_process';
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 /** Servers are often in a folder that only root has in its path. */
@@ -38,17 +40,79 @@ export const findPort = () =>
     probe.once('error', reject);
   });
 
-const running = new Set();
+/**
+ * Reads what tests have started, one line each, until they are over or were killed, which closes its input. Then it ends what is left:
+ * processes by their signal, file systems and folders. `-`: a process has ended, and its number may be used by another.
+ */
+const WATCHDOG = `
+processes= mounts= folders=
+while read -r kind what signal; do
+  case $kind in
+    +) processes="$processes $what:$signal" ;;
+    -) processes=$(printf '%s' "$processes" | sed "s/ $what:[A-Z]*//") ;;
+    mount) mounts="$mounts $what" ;;
+    folder) folders="$folders $what" ;;
+  esac
+done
+for process in $processes; do kill -s "\${process#*:}" "\${process%:*}"; done
+for turn in 1 2 3 4 5 6 7 8 9 10; do
+  alive=
+  for process in $processes; do kill -0 "\${process%:*}" && alive=1; done
+  [ -z "$alive" ] && break
+  sleep 0.5
+done
+for folder in $mounts; do umount -l "$folder"; done
+rm -rf $mounts $folders
+`;
 
-// A server must not outlive its test.
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
+let watchdog;
 
-/** Ends a process with the process of the tests, at the latest. */
-export function endWithTests(child) {
-  running.add(child);
-  child.once('exit', () => running.delete(child));
+/** The input of the watchdog of this test file. It is a process of its own, which also notices that the tests were killed. */
+function report(line) {
+  if (!watchdog) {
+    const child = spawn('sh', ['-c', WATCHDOG], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+    child.unref();
+    child.stdin.unref();
+    watchdog = child.stdin;
+  }
+  watchdog.write(`${line}\n`);
+}
+
+/** Ends a process with the tests, at the latest. `signal`: one that ends its children, too. */
+export function endWithTests(child, signal = 'SIGKILL') {
+  report(`+ ${child.pid} ${signal.replace('SIG', '')}`);
+  child.once('exit', () => report(`- ${child.pid}`));
+}
+
+/**
+ * A new folder, deleted with the tests at the latest.
+ * @param {string} name
+ */
+export function createTestFolder(name) {
+  const folder = mkdtempSync(join(tmpdir(), `sluice-${name}-`));
+  report(`folder ${folder}`);
+  return folder;
+}
+
+/**
+ * A new file system of this size, removed with the tests at the latest; undefined where tmpfs cannot be mounted.
+ * @param {number} bytes
+ * @returns {{ folder: string, remove: () => void } | undefined}
+ */
+export function mountSmallDisk(bytes) {
+  const folder = createTestFolder('full-disk');
+  report(`mount ${folder}`);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { stdio: 'ignore' });
+  } catch {
+    console.log('a test of a full disk is skipped: tmpfs cannot be mounted here');
+    return undefined;
+  }
+  const remove = () => {
+    execFileSync('umount', ['-l', folder]);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { folder, remove };
 }
 
 /** Sends a signal to a process, and waits until it has ended. */

@@ -1,17 +1,15 @@
 /** A private Redis for tests: on a random port of the loopback address, without files. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { endProcess, endWithTests, findPort, findProgram } from './programs.js';
+import { createTestFolder, endProcess, endWithTests, findPort, findProgram } from './programs.js';
 
 /** The server: Redis, or Valkey, which has the same protocol. */
 export const findRedis = () => findProgram('redis-server', 'valkey-server');
 
 /** A server. */
 export class RedisServer {
-  #folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'));
+  #folder = createTestFolder('redis');
   #port = 0;
   #child;
 

@@ -68,7 +68,7 @@ const findRow = async (id: string | null): Promise<ExchangeRow | undefined> =>
 
 /** The row, when its exchange has ended. */
 async function findEnded(id: string | null): Promise<ExchangeRow> {
-  for (let tries = 0; tries < 500; tries++) {
+  for (const until = performance.now() + 30_000; performance.now() < until; ) {
     const row = await findRow(id);
     if (row?.ending) return row;
     await new Promise((resolve) => setTimeout(resolve, 2));

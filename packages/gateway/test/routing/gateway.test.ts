@@ -98,7 +98,7 @@ async function start(config: object = {}, store?: Store): Promise<void> {
       const breakers = new Breakers(() => now, { random: () => 0 });
       const router = new Router({ breakers, now: () => now, random: createRandom(3) });
       const { log, metrics } = made;
-      const keeping = store && createKeeping(store, store, { durability: 'strict', clock: REAL_CLOCK, log, metrics });
+      const keeping = store && createKeeping(store, { durability: 'strict', clock: REAL_CLOCK, log, metrics });
       return { ...made, breakers, router, keeping, directory: () => directory ?? made.directory(), random: () => -0.5 };
     },
   });

@@ -141,6 +141,7 @@ const AUDIENCES: Readonly<Record<string, Audience>> = {
   'GET config': 'admins',
   'GET config/settings': 'admins',
   'GET config/reloads': 'admins',
+  'GET config/versions': 'admins',
   'POST config/validate': 'admins',
   'GET store': 'admins',
   'GET whoami': 'admins',

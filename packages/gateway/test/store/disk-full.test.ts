@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore } from '../../src/store/index.ts';
@@ -8,35 +6,17 @@ import { migrate } from '../../src/store/schema.ts';
 import { openReader, openWriter, RESULT, readResultCode, UNGUARDED } from '../../src/store/sqlite/database.ts';
 import { createKysely } from '../../src/store/sqlite/kysely.ts';
 import { SqliteLedger } from '../../src/store/sqlite/ledger.ts';
+import { mountSmallDisk } from '../real-parts/programs.js';
 import { open, readRows, readSums, settle } from './ledger-fixture.ts';
 import { assertBuilt } from './processes.ts';
 
-const mounts: string[] = [];
-
-/** A file system of this size; undefined when mounting is not possible. */
-function mount(bytes: number): string | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-full-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { stdio: 'ignore' });
-    mounts.push(folder);
-    return folder;
-  } catch {
-    rmSync(folder, { recursive: true });
-    return undefined;
-  }
-}
-
-const small = mount(6 << 20);
-const other = mount(6 << 20);
-if (!small || !other) console.log('disk-full tests are skipped: tmpfs cannot be mounted here');
+const disks = [mountSmallDisk(6 << 20), mountSmallDisk(6 << 20)];
+const [small, other] = disks.map((disk) => disk?.folder);
 
 beforeAll(assertBuilt);
 
 afterAll(() => {
-  for (const folder of mounts) {
-    execFileSync('umount', ['-l', folder]);
-    rmSync(folder, { recursive: true, force: true });
-  }
+  for (const disk of disks) disk?.remove();
 });
 
 const LONG = 'x'.repeat(200);

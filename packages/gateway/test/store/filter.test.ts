@@ -236,18 +236,19 @@ describe('the database', () => {
         fc.array(term, { minLength: 1, maxLength: 3 }),
         async (examples, terms) => {
           await ledger.clear();
-          for (const [index, { age, is, tags, rules, notes, ...row }] of examples.entries()) {
+          const operations = examples.flatMap(({ age, is, tags, rules, notes, ...row }, index) => {
             const ts = NOW - age;
             const id = `${ts
               .toString(16)
               .padStart(12, '0')
               .replace(/(.{8})/, '$1-')}-7000-8000-${String(index).padStart(12, '0')}`;
-            await ledger.write([
+            return [
               open({ id, ts, tags, ...row }),
               attempt({ exchange_id: id, number: 1, ts, provider: row.provider, model: row.model }),
               ...(is === 'open' ? [] : [settle({ id, ts, rules, notes, ...row })]),
-            ]);
-          }
+            ];
+          });
+          await ledger.write(operations);
           const { filter } = parseFilter(terms.join(' '), NOW);
           const all = (await queries.list({ limit: 1000 })).exchanges;
           expect(all).toHaveLength(examples.length);

@@ -88,6 +88,25 @@ describe.each(ENGINES)('%s', (engine) => {
       },
     );
 
+    test.each(LIFE.map((_, index) => index))(
+      'a batch that ends after operation %i gives the same rows as one batch',
+      async (end) => {
+        const [whole, cut] = [await createLedger(engine), await createLedger(engine)];
+        await whole.write(LIFE);
+        await cut.write(LIFE.slice(0, end + 1));
+        await cut.write(LIFE.slice(end + 1));
+        expect(await readAll(cut)).toEqual(await readAll(whole));
+      },
+    );
+
+    test('a batch that was committed without anybody knowing may be repeated with what came later', async () => {
+      const [whole, repeated] = [await createLedger(engine), await createLedger(engine)];
+      await whole.write(LIFE);
+      await repeated.write(LIFE.slice(0, 4));
+      await repeated.write(LIFE);
+      expect(await readAll(repeated)).toEqual(await readAll(whole));
+    });
+
     test('repeating everything, in batches, changes nothing', async () => {
       const ledger = await createLedger(engine);
       await ledger.write(LIFE);

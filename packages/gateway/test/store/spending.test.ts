@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/index.ts';
-import { createAddress, ENGINES } from './ledger-fixture.ts';
+import { createTables, ENGINES } from './ledger-fixture.ts';
 
 const HOUR = 3_600_000;
 
@@ -23,7 +23,7 @@ describe.each(ENGINES)('spending on %s', (engine) => {
   let now = 0;
 
   beforeAll(async () => {
-    const url = engine === 'PostgreSQL' ? await createAddress() : undefined;
+    const url = engine === 'PostgreSQL' ? await createTables() : undefined;
     store = await openStore({ folder: null, url, wallClock: () => now });
     for (const [at, key, tags, cost, assumed] of ROWS) {
       now = at;

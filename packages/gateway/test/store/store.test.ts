@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openStore, openStoreReader, restore, type Store, type StoreOptions } from '../../src/store/index.ts';
 import { openReader, openWriter } from '../../src/store/sqlite/database.ts';
-import { createAddress, createFolder, ENGINES, readRows, readSums, startPostgres } from './ledger-fixture.ts';
+import { createAddress, createFolder, createTables, ENGINES, readRows, readSums, startPostgres } from './ledger-fixture.ts';
 import { assertBuilt, runScript } from './processes.ts';
 
 beforeAll(assertBuilt);
@@ -38,7 +38,7 @@ async function exchange(store: Store, key = 'alice', tokens = 10): Promise<strin
 const PLACES: readonly { where: string; choose: () => Promise<Partial<StoreOptions>> }[] = [
   { where: 'in a folder', choose: async () => ({ folder: createFolder() }) },
   { where: 'in memory', choose: async () => ({ folder: null }) },
-  { where: 'on PostgreSQL', choose: async () => ({ folder: null, url: await createAddress() }) },
+  { where: 'on PostgreSQL', choose: async () => ({ folder: null, url: await createTables() }) },
 ];
 
 const isInstalled = ({ where }: { where: string }): boolean => where !== 'on PostgreSQL' || ENGINES.includes('PostgreSQL');

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { type Running, run } from '../../src/server/run.ts';
-import { answerWith, chat, send } from '../admission/start.ts';
+import { chat, send } from '../admission/client.ts';
+import { answerWith } from '../admission/start.ts';
 import { createFolder } from '../store/ledger-fixture.ts';
 
 interface Received {

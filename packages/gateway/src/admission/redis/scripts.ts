@@ -8,30 +8,17 @@
  */
 
 import { LEASE_MS, RATE_MS } from '../backend.ts';
-
-/** How long nodes have to join a new epoch. Those that are alive join within a second. */
-const REBUILD_MS = 3000;
-
-/** From the last join to the first admission: what has ended before is in the ledger by then. */
-export const QUIET_MS = 500;
-
-/** A node whose last sign of life is older does not count any more. */
-const ALIVE_MS = 10_000;
-
-/** How often a window that may be wrong is read from the ledger. */
-const RELOAD_MS = 10_000;
-
-/** After a node has died, its exchanges are closed in the ledger by another one within this time. */
-const CRASH_MS = 120_000;
-
-/** Windows that nobody uses are forgotten, and read from the ledger again when they are. */
-const IDLE_MS = 86_400_000;
-
-/** For how long a second settlement is recognised. */
-const DONE_MS = 60_000;
-
-/** Expired reservations that one call removes. */
-const PRUNED = 50;
+import {
+  ALIVE_MS,
+  CRASH_MS,
+  DONE_MS,
+  IDLE_MS,
+  type Operation,
+  PRUNED,
+  QUIET_MS,
+  REBUILD_MS,
+  RELOAD_MS,
+} from '../shared/driver.ts';
 
 const PRELUDE = `
 local req = cjson.decode(ARGV[1])
@@ -309,4 +296,4 @@ export const SCRIPTS = {
   begin: BEGIN,
   commit: COMMIT,
   read: READ,
-} as const satisfies Record<string, string>;
+} as const satisfies Record<Operation, string>;

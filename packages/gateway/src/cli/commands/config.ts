@@ -9,30 +9,72 @@ import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
 import { readFileBytes } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
+import type { VersionOptions } from '../config-versions.ts';
 
-interface Options {
-  json: boolean;
+interface Action {
+  /** Options beside `--json` and `--store`. */
+  readonly options: readonly ('comment' | 'expect' | 'limit')[];
+  run(words: readonly string[], options: VersionOptions, io: CliIo): Promise<number>;
+}
+
+/** An action on the versions in the database, whose module loads the driver. */
+const version =
+  (name: keyof typeof import('../config-versions.ts')): Action['run'] =>
+  async ([word, more], options, io) => {
+    if (more !== undefined) throw new UsageError(`unexpected argument "${oneLine(more)}"`);
+    const versions = await import('../config-versions.ts');
+    const report = (file: string, error: ConfigError): Promise<number> =>
+      print(file, { errors: error.problems, text: error.message }, options.json, io);
+    return versions[name]({ word, options, io, report });
+  };
+
+const ACTIONS = {
+  check: { options: [], run: check },
+  push: { options: ['comment', 'expect'], run: version('pushConfig') },
+  history: { options: ['limit'], run: version('listConfigs') },
+  show: { options: [], run: version('showConfig') },
+  rollback: { options: ['comment', 'expect'], run: version('rollBackConfig') },
+} as const satisfies Record<string, Action>;
+
+const OWN_OPTIONS = ['comment', 'expect', 'limit'] as const;
+
+/** `sluice config`: checks a configuration, and keeps versions of it in a database. */
+export async function run(
+  { options, words: [word, ...words] }: { options: VersionOptions; words: string[] },
+  io: CliIo,
+): Promise<number> {
+  const action: Action = findAction(word);
+  const wrong = OWN_OPTIONS.find((name) => options[name] !== undefined && !action.options.includes(name));
+  if (wrong !== undefined) throw new UsageError(`--${wrong} cannot be used with "config ${word}"`);
+  return action.run(words, options, io);
+}
+
+function findAction(word: string | undefined): Action {
+  const known = Object.keys(ACTIONS);
+  if (word !== undefined && Object.hasOwn(ACTIONS, word)) return ACTIONS[word as keyof typeof ACTIONS]; // checked
+  throw new UsageError(
+    word === undefined
+      ? `name an action: ${known.map((name) => `config ${name}`).join(', ')}`
+      : `unknown action "${oneLine(word)}"${didYouMean(word, known)}; known: ${known.join(', ')}`,
+  );
 }
 
 /** `sluice config check`: validates a configuration as the gateway does. */
-export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
+async function check(words: readonly string[], options: VersionOptions, io: CliIo): Promise<number> {
   const file = chooseFile(words);
   const bytes = await readFileBytes(file, io).catch(async (error: unknown) => {
     if (options.json && error instanceof UnreadableError) await printJson(buildRecord(file, { errors: [error] }), io);
     throw error;
   });
-  const result = await check(file, bytes.toString(), io.env);
-  await (options.json ? printJson(buildRecord(file, result), io) : io.stdout.write(formatResult(file, result, io)));
+  return print(file, await resolve(file, bytes.toString(), io.env), options.json, io);
+}
+
+async function print(file: string, result: CheckResult, json: boolean, io: CliIo): Promise<number> {
+  await (json ? printJson(buildRecord(file, result), io) : io.stdout.write(formatResult(file, result, io)));
   return result.errors.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-function chooseFile([action, file, more]: readonly string[]): string {
-  if (action !== 'check')
-    throw new UsageError(
-      action === undefined
-        ? 'name an action: config check'
-        : `unknown action "${oneLine(action)}"${didYouMean(action, ['check'])}`,
-    );
+function chooseFile([file, more]: readonly string[]): string {
   if (more !== undefined) throw new UsageError(`only one file can be checked; "${oneLine(more)}" is the second`);
   const found = file ?? findConfig(process.cwd());
   if (found === undefined) throw new UsageError('this folder has no sluice.yaml; name a FILE, or run "sluice init"');
@@ -48,7 +90,7 @@ interface CheckResult {
   models?: readonly string[];
 }
 
-async function check(file: string, text: string, env: CliIo['env']): Promise<CheckResult> {
+async function resolve(file: string, text: string, env: CliIo['env']): Promise<CheckResult> {
   try {
     const state = await readConfig(file, { env, secrets: new SecretRegistry(), storedKeys: () => 'unknown' }, text);
     if (state.listen.tls) await readTlsPair(state.listen.tls);

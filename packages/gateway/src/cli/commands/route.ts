@@ -5,9 +5,10 @@ import { CODECS, decodeRequest } from '@sluice/core/engine';
 import { oneLine } from '@sluice/lab/text';
 import { chooseUrl } from '../../clients/clients.ts';
 import { ConfigError } from '../../config/document.ts';
-import { createDefaultSource, findConfig, loadConfig } from '../../config/load.ts';
+import { createDefaultSource, findConfig } from '../../config/load.ts';
 import { explainUnknownModel, type GatewayState, type Rule, resolveConfig } from '../../config/resolve.ts';
 import { SecretRegistry } from '../../config/secrets.ts';
+import { loadWhole } from '../../config/shared.ts';
 import { findSession } from '../../exchange/record.ts';
 import type { Candidate, Directory } from '../../exchange/types.ts';
 import { findPrice } from '../../routing/router.ts';
@@ -78,7 +79,7 @@ async function readState(config: string | undefined, io: CliIo): Promise<Gateway
   const file = config ?? findConfig(process.cwd());
   try {
     const source =
-      file === undefined ? createDefaultSource() : loadConfig(file, (await readFileBytes(file, io)).toString(), io.env);
+      file === undefined ? createDefaultSource() : await loadWhole(file, (await readFileBytes(file, io)).toString(), io.env);
     return resolveConfig(source, { env: io.env, secrets: new SecretRegistry() });
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });

@@ -7,7 +7,7 @@ import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo, Program } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
 import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
-import { startGateway } from '../serve.ts';
+import { explainMistakes, startGateway } from '../serve.ts';
 
 interface Options {
   url: string | undefined;
@@ -100,10 +100,12 @@ function parsePassedNames(list: string | undefined, env: CliIo['env']): Readonly
 async function listConfigVariables(config: string | undefined, env: CliIo['env']): Promise<string[]> {
   // Imported on demand, like the gateway.
   const { findConfig, listSecretVariables } = await import('../../config/load.ts');
+  const { readSharedText } = await import('../../config/shared.ts');
   const file = config ?? findConfig(process.cwd());
   if (file === undefined) return [];
   const text = await readFile(file, 'utf8').catch(() => '');
-  return listSecretVariables(file, text, env).map((name) => name.toUpperCase());
+  const shared = await explainMistakes(file, () => readSharedText(file, text, env));
+  return [text, shared].flatMap((one) => listSecretVariables(file, one, env)).map((name) => name.toUpperCase());
 }
 
 /** Writes the settings file of a client into a temporary folder that exists while `use` runs. */

@@ -70,6 +70,9 @@ export class Tracer {
       get accepting() {
         return ledger.accepting;
       },
+      get isFailing() {
+        return ledger.isFailing;
+      },
       openExchange: (row) => {
         this.#open(row);
         return ledger.openExchange(row);

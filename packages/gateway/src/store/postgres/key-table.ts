@@ -24,6 +24,7 @@ import {
 import type { SqlValue } from '../rows.ts';
 import type { StoredAuditEntry, StoredKey } from '../schema.ts';
 import { type Patience, readState, toStoreError, transact, UNIQUE_VIOLATION } from './connection.ts';
+import { KEY_CHANNEL } from './notices.ts';
 
 const COLUMNS = KEY_COLUMNS.join(', ');
 
@@ -46,7 +47,8 @@ const LIST_REVOKED = `SELECT ${COLUMNS} FROM client_keys WHERE revoked_ts IS NOT
 const TOUCH_KEYS = `UPDATE client_keys AS k SET last_used_ts = (r->>1)::bigint FROM jsonb_array_elements($1::jsonb) AS r
   WHERE k.id = r->>0 AND (k.last_used_ts IS NULL OR k.last_used_ts < (r->>1)::bigint)`;
 
-const ADD_AUDIT = `INSERT INTO audit_log (${AUDIT_COLUMNS.join(', ')}) VALUES (${marks(AUDIT_COLUMNS.length)})
+/** Adds a line to the audit log. */
+export const ADD_AUDIT = `INSERT INTO audit_log (${AUDIT_COLUMNS.join(', ')}) VALUES (${marks(AUDIT_COLUMNS.length)})
   ON CONFLICT (id) DO NOTHING`;
 
 const LIST_AUDIT = `SELECT ${AUDIT_COLUMNS.join(', ')} FROM audit_log
@@ -66,9 +68,6 @@ const CLAIM_PEPPER = `INSERT INTO facts (name, value) VALUES ('pepper', $1)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value
   WHERE NOT EXISTS (SELECT FROM client_keys WHERE revoked_ts IS NULL)
     AND NOT EXISTS (SELECT FROM boots WHERE ended_ts IS NULL AND id <> $2)`;
-
-/** The channel on which nodes tell each other that a key was changed. */
-export const KEY_CHANNEL = 'sluice_keys';
 
 /** As many changes as there are keys in memory. */
 const MAX_CHANGES = MAX_KEYS + MAX_REVOKED_KEYS;

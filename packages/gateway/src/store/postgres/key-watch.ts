@@ -1,21 +1,15 @@
 /** Changes of keys by other nodes: asked for several times a second, and at once when a node tells of one. */
-import pg, { type ClientConfig } from 'pg';
 import type { Clock, Timer } from '../../http/clock.ts';
 import type { KeyChange } from '../../keys/records.ts';
-import { KEY_CHANNEL, type PostgresKeys } from './key-table.ts';
+import type { PostgresKeys } from './key-table.ts';
 
 /** What a watch needs. */
 export interface WatchOptions {
   readonly keys: PostgresKeys;
-  /** For a connection of its own: notifications belong to a session. */
-  readonly connection: ClientConfig;
   readonly clock: Clock;
   /** How often changes are asked for. Behind a pooler no notification arrives, so this alone must be fast enough. */
   readonly pollMs: number;
 }
-
-/** How long to wait before another attempt to listen. */
-const RECONNECT_MS = 2000;
 
 /** Watches the keys of one database. */
 export class KeyWatch {
@@ -26,8 +20,6 @@ export class KeyWatch {
   #horizon = '0';
   #syncedAt = 0;
   #timer: Timer | undefined;
-  #retry: Timer | undefined;
-  #client: pg.Client | undefined;
   #isStopped = false;
   #polling: Promise<void> | undefined;
   /** Somebody asked while a question was under way, which may have been too early. */
@@ -43,7 +35,6 @@ export class KeyWatch {
     this.#horizon = await keys.readHorizon();
     this.#syncedAt = clock.now();
     this.#timer = clock.setRepeating(() => void this.sync().catch(() => undefined), pollMs).unref();
-    void this.#listen();
   }
 
   /** Calls the listener after each change of another node, and again for some. */
@@ -86,32 +77,9 @@ export class KeyWatch {
     for (const { record, endsRequests } of news) for (const listener of this.#listeners) listener({ record, endsRequests });
   }
 
-  async #listen(): Promise<void> {
-    const client = new pg.Client(this.#options.connection);
-    this.#client = client;
-    let isOver = false;
-    const again = (): void => {
-      if (isOver) return;
-      isOver = true;
-      void client.end().catch(() => undefined);
-      if (!this.#isStopped) this.#retry = this.#options.clock.setTimer(() => void this.#listen(), RECONNECT_MS).unref();
-    };
-    client.on('error', again);
-    client.on('end', again);
-    client.on('notification', () => void this.sync().catch(() => undefined));
-    try {
-      await client.connect();
-      await client.query(`LISTEN ${KEY_CHANNEL}`);
-    } catch {
-      again();
-    }
-  }
-
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.close();
-    this.#retry?.close();
     await this.#polling?.catch(() => undefined);
-    await this.#client?.end().catch(() => undefined);
   }
 }

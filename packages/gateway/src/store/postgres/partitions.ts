@@ -25,7 +25,7 @@ const TABLE_NAMES = Object.keys(TABLES) as Table[]; // the keys of a constant
 export const LOCK_CLASS = 0x536c6365;
 
 /** What only one node does at a time. */
-export const LOCKS = { migrate: 1, partitions: 2, nodes: 3, prune: 4 } as const;
+export const LOCKS = { migrate: 1, partitions: 2, nodes: 3, prune: 4, limits: 5 } as const;
 
 /** Takes a lock until the end of the transaction; false when another node has it. */
 export async function tryLock(client: PoolClient, lock: keyof typeof LOCKS): Promise<boolean> {

@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Pool } from 'pg';
 import { type Clock, REAL_CLOCK, type Timer } from '../../http/clock.ts';
 import type { AuditEntry, AuditPage, AuditQuery, KeyRecord, SharedKeys } from '../../keys/records.ts';
+import type { ConfigVersions } from '../configs.ts';
 import { StoreError } from '../errors.ts';
 import type { Filter } from '../filter.ts';
 import type { Boot } from '../operations.ts';
@@ -25,11 +26,13 @@ import { GRAIN_MS } from '../rollups.ts';
 import { type Dialect, MIGRATIONS, type Migration, migrate, type Tables } from '../schema.ts';
 import type { Store, StoreOptions, StoreReader, StoreStatus } from '../store.ts';
 import { readAddress } from './address.ts';
+import { ConfigTable, ConfigWatch } from './config-table.ts';
 import { createKysely, createPool, PATIENCE, type Patience, toStoreError } from './connection.ts';
 import { PostgresKeys } from './key-table.ts';
 import { KeyWatch } from './key-watch.ts';
 import { PostgresLedger } from './ledger.ts';
 import { Node } from './nodes.ts';
+import { CONFIG_CHANNEL, KEY_CHANNEL, Notices } from './notices.ts';
 import { LOCK_CLASS, LOCKS, Partitions } from './partitions.ts';
 
 /** Connections that write: one batch of the ledger at a time, and keys and heartbeats beside it. */
@@ -141,6 +144,8 @@ interface Parts {
   readonly ledger: PostgresLedger;
   readonly keys: PostgresKeys;
   readonly watch: KeyWatch;
+  readonly configs: ConfigWatch;
+  readonly notices: Notices;
   readonly node: Node;
   readonly partitions: Partitions;
 }
@@ -149,6 +154,7 @@ class PostgresStore extends QueuedStore implements Store {
   readonly folder: string | null;
   readonly boot: string;
   readonly shared: SharedKeys;
+  readonly configs: ConfigWatch;
   readonly #parts: Parts;
   readonly #retentionDays: number | null;
   readonly #maintenance: Timer;
@@ -160,6 +166,7 @@ class PostgresStore extends QueuedStore implements Store {
     this.boot = boot;
     this.#parts = parts;
     this.shared = createSharedKeys(parts, boot);
+    this.configs = parts.configs;
     const { retentionDays = DEFAULTS.retentionDays } = options;
     this.#retentionDays = retentionDays;
     // What fails is tried again a minute later; the ledger reports a database that is away.
@@ -211,10 +218,12 @@ class PostgresStore extends QueuedStore implements Store {
   }
 
   async #close(): Promise<number> {
-    const { writer, reader, watch, node } = this.#parts;
+    const { writer, reader, watch, configs, notices, node } = this.#parts;
     this.#maintenance.close();
     const lost = await this.closeQueue();
+    await notices.stop();
     await watch.stop();
+    await configs.stop();
     // If this cannot be written, another node takes this one for dead, and finds nothing that is open.
     await node.stop().catch(() => undefined);
     await reader.close();
@@ -241,9 +250,12 @@ export async function openPostgresStore(options: StoreOptions & { readonly url: 
   const reader = new PostgresReader(createPool(url, READER_CONNECTIONS, patience), patience);
   const parts = createParts({ writer, reader, boot: { boot, node }, clock, patience, options });
   try {
-    await prepareDatabase(url, parts.partitions);
+    await migrateDatabase(url);
+    // While others hold locks, rows of new days are kept in the default partition; maintenance moves them a minute later.
+    await parts.partitions.prepare(Date.now()).catch(() => undefined);
     await parts.node.start();
     await parts.watch.start();
+    parts.notices.start();
     return new PostgresStore(options, boot, parts);
   } catch (error) {
     await parts.watch.stop();
@@ -254,7 +266,7 @@ export async function openPostgresStore(options: StoreOptions & { readonly url: 
   }
 }
 
-async function prepareDatabase(url: string, partitions: Partitions): Promise<void> {
+async function migrateDatabase(url: string): Promise<void> {
   // Of its own, because a long migration must not end by the time limit of a statement.
   const db = createKysely(createPool(url, 1, { ...PATIENCE, statementMs: MIGRATION_MS }));
   try {
@@ -262,8 +274,6 @@ async function prepareDatabase(url: string, partitions: Partitions): Promise<voi
   } finally {
     await db.destroy();
   }
-  // While others hold locks, rows of new days are kept in the default partition; maintenance moves them a minute later.
-  await partitions.prepare(Date.now()).catch(() => undefined);
 }
 
 const MIGRATION_MS = 600_000;
@@ -280,12 +290,20 @@ function createParts({ writer, reader, boot, clock, patience, options }: Made): 
   const ledger = new PostgresLedger(writer, boot, patience);
   const keys = new PostgresKeys(writer, patience);
   const connection = { ...readAddress(url), connectionTimeoutMillis: patience.connectMs, keepAlive: true };
+  const watch = new KeyWatch({ keys, clock, pollMs: keyPollMs });
+  const configs = new ConfigWatch(new ConfigTable(writer, patience), clock, keyPollMs);
+  const listeners = {
+    [KEY_CHANNEL]: () => void watch.sync().catch(() => undefined),
+    [CONFIG_CHANNEL]: () => configs.check(),
+  };
   return {
     writer,
     reader,
     ledger,
     keys,
-    watch: new KeyWatch({ keys, connection, clock, pollMs: keyPollMs }),
+    watch,
+    configs,
+    notices: new Notices({ connection, clock, listeners }),
     node: new Node(writer, boot, ledger, patience, { leaseMs, clock }),
     partitions: new Partitions(writer, patience),
   };
@@ -300,5 +318,26 @@ export async function openPostgresReader(url: string): Promise<StoreReader> {
   } catch (error) {
     await reader.close();
     throw toStoreError(error);
+  }
+}
+
+/**
+ * Calls `use` with the versions of the configuration in a database, without a node. `mayChange`: the tables are created when they are
+ * missing; otherwise a database without them has no versions.
+ */
+export async function withConfigVersions<Result>(
+  url: string,
+  { mayChange }: { mayChange: boolean },
+  use: (versions: ConfigVersions) => Promise<Result>,
+): Promise<Result> {
+  const pool = createPool(url, 1);
+  try {
+    if (mayChange)
+      await migrateDatabase(url).catch((error: unknown) => {
+        throw toStoreError(error);
+      });
+    return await use(new ConfigTable(pool, PATIENCE));
+  } finally {
+    await pool.end();
   }
 }

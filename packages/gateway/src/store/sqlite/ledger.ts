@@ -48,6 +48,8 @@ export class SqliteLedger {
   readonly #boot: Boot;
   readonly #statements: Record<OperationKind, readonly StatementSyncInstance[]>;
   readonly #addToRollup: StatementSyncInstance;
+  readonly #insertExchange: StatementSyncInstance;
+  readonly #insertAttempt: StatementSyncInstance;
 
   constructor(db: Database, boot: Boot) {
     this.#db = db;
@@ -60,6 +62,8 @@ export class SqliteLedger {
       settleExchange: [db.prepare(SETTLE_EXCHANGE)],
     };
     this.#addToRollup = db.prepare(ADD_TO_ROLLUP);
+    this.#insertExchange = db.prepare(INSERT_EXCHANGE);
+    this.#insertAttempt = db.prepare(INSERT_ATTEMPT);
   }
 
   /**
@@ -69,7 +73,7 @@ export class SqliteLedger {
   write(operations: readonly Operation[]): RejectedOperation[] {
     try {
       this.#transact((changes) => {
-        for (const operation of operations) this.#run(operation, changes);
+        for (const life of groupByExchange(operations)) this.#runAll(life, changes);
       });
       return [];
     } catch (error) {
@@ -109,6 +113,22 @@ export class SqliteLedger {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw error;
     }
+  }
+
+  /**
+   * The operations of one exchange. What was opened and settled within the batch, as most short exchanges are, is inserted as it is at
+   * its end: two statements instead of five.
+   */
+  #runAll(operations: readonly Operation[], changes: RollupChanges): void {
+    const life = readLife(operations);
+    const row: SummedRow | undefined = life && this.#insertExchange.get(...life.exchange, this.#boot.boot, this.#boot.node);
+    if (!life || !row) {
+      // Not the whole life, or an earlier batch has written a part of it.
+      for (const operation of operations) this.#run(operation, changes);
+      return;
+    }
+    changes.add(row);
+    for (const attempt of life.attempts) this.#insertAttempt.run(...attempt, this.#boot.boot);
   }
 
   #run({ kind, values }: Operation, changes: RollupChanges): void {
@@ -189,6 +209,56 @@ export class SqliteLedger {
   }
 }
 
+/** The exchanges of a batch, each with its operations in their order. */
+function groupByExchange(operations: readonly Operation[]): Iterable<Operation[]> {
+  const groups = new Map<SqlValue | undefined, Operation[]>();
+  for (const operation of operations) {
+    const id = operation.values.at(ID_POSITIONS[operation.kind]);
+    const group = groups.get(id);
+    if (group) group.push(operation);
+    else groups.set(id, [operation]);
+  }
+  return groups.values();
+}
+
+/** Where the values of an operation have the id of its exchange; from the end when negative. */
+const ID_POSITIONS = {
+  openExchange: 0,
+  openAttempt: 0,
+  reportProgress: -2,
+  settleAttempt: -2,
+  settleExchange: -1,
+} as const satisfies Record<OperationKind, number>;
+
+/** A whole exchange: values for `INSERT_EXCHANGE` and `INSERT_ATTEMPT`, without the boot. */
+interface Life {
+  readonly exchange: SqlValue[];
+  readonly attempts: SqlValue[][];
+}
+
+/** An exchange from its opening to its settlement, with all attempts settled; undefined when the operations are not that. */
+function readLife(operations: readonly Operation[]): Life | undefined {
+  const [opening] = operations;
+  const settlement = operations.at(-1);
+  if (opening?.kind !== 'openExchange' || settlement?.kind !== 'settleExchange') return undefined;
+  const attempts = new Map<SqlValue | undefined, { opened: readonly SqlValue[]; settled: readonly SqlValue[] | undefined }>();
+  for (const { kind, values } of operations.slice(1, -1)) {
+    const known = attempts.get(kind === 'openAttempt' ? values[1] : values.at(-1));
+    if (kind === 'openAttempt' && !known) attempts.set(values[1], { opened: values, settled: undefined });
+    else if (kind === 'settleAttempt' && known) known.settled ??= values;
+    // A settlement replaces what was reported before.
+    else if (kind !== 'reportProgress') return undefined;
+  }
+  const rows = [...attempts.values()];
+  if (!rows.every(({ settled }) => settled)) return undefined;
+  const last = rows.toSorted((a, b) => Number(a.opened[1]) - Number(b.opened[1])).at(-1)?.opened;
+  const [, number = 0, , provider = null, protocol = null, model = null] = last ?? [];
+  return {
+    exchange: [...opening.values, provider, protocol, model, number, ...settlement.values.slice(0, -1)],
+    attempts: rows.map(({ opened, settled = [] }) => [...opened, ...settled.slice(0, -2)]),
+  };
+}
+
 /** The last attempt of an exchange names its upstream: provider, protocol, model, number, twice for the guard, and the id. */
 const pickMark = ([
   id = null,
@@ -228,6 +298,31 @@ const SETTLE_ATTEMPT = `UPDATE attempts SET state = 'settled', ${assign(ATTEMPT_
 
 const SETTLE_EXCHANGE = `UPDATE exchanges SET state = 'settled', ${assign(EXCHANGE_SETTLEMENT_COLUMNS)}
   WHERE id = ? AND state = 'open' RETURNING ${SUMMED_COLUMNS.join(', ')}`;
+
+const INSERT_EXCHANGE = insertSettled(
+  'exchanges',
+  [
+    ...OPENING_COLUMNS,
+    'provider',
+    'upstream_protocol',
+    'model',
+    'attempts',
+    ...EXCHANGE_SETTLEMENT_COLUMNS,
+    'boot_id',
+    'node_id',
+  ],
+  `ON CONFLICT (id) DO NOTHING RETURNING ${SUMMED_COLUMNS.join(', ')}`,
+);
+
+const INSERT_ATTEMPT = insertSettled(
+  'attempts',
+  [...ATTEMPT_COLUMNS, ...ATTEMPT_SETTLEMENT_COLUMNS, 'boot_id'],
+  'ON CONFLICT (exchange_id, number) DO NOTHING',
+);
+
+function insertSettled(table: string, columns: readonly string[], conflict: string): string {
+  return `INSERT INTO ${table} (state, ${columns.join(', ')}) VALUES ('settled', ${marks(columns.length)}) ${conflict}`;
+}
 
 const sumAttempts = (column: string): string =>
   `${column} = (SELECT sum(attempts.${column}) FROM attempts WHERE attempts.exchange_id = exchanges.id)`;

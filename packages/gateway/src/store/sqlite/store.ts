@@ -141,6 +141,7 @@ class SqliteStore extends QueuedStore implements Store {
   readonly folder: string | null;
   readonly boot: string;
   readonly shared = undefined;
+  readonly configs = undefined;
   readonly #reader: SqliteReader;
   readonly #writer: LastingWorker;
   readonly #recovery: Recovery;

@@ -130,7 +130,7 @@ export const CLIENT_FAULTS: readonly Fault[] = [
     whole: BEFORE_ANSWER,
   },
   {
-    fault: 'tool arguments nested 200,000 levels deep',
+    fault: 'tool arguments nested 50,000 levels deep',
     right: '400; passed-through requests are forwarded unchanged',
     stream: [
       'deep-arguments › in a request are rejected with 400: $name',

@@ -374,7 +374,7 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
     whole: 'a whole response is read without pauses',
   },
   {
-    fault: 'tool arguments, or an error body, nested 200,000 levels deep',
+    fault: 'tool arguments, or an error body, nested 50,000 levels deep',
     right: '502, or an error in the stream; an error keeps its status',
     stream: [
       'deep-arguments › in a stream end it with an error: $name',

@@ -1,4 +1,7 @@
-/** The limits of several gateways, in Redis. A request needs one round trip; without Redis, each node uses its part of the limits. */
+/**
+ * The limits of several gateways, in a server that they share. A request needs one round trip; without the server, each node uses its
+ * part of the limits.
+ */
 
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../http/clock.ts';
@@ -16,19 +19,24 @@ import {
   type Taken,
 } from '../backend.ts';
 import type { ReadSpending } from '../memory.ts';
-import { type ClientOptions, RedisClient, type Reply } from './client.ts';
+import { type ClientOptions, LimitsClient, type Reply } from './client.ts';
+import { type Operation, QUIET_MS } from './driver.ts';
 import { type Held, Insurance, nameWindow } from './insurance.ts';
-import { QUIET_MS } from './scripts.ts';
 
-/** Keeps limits in Redis or Valkey. */
-export class RedisBackend implements LimitBackend {
-  readonly #options: RedisOptions;
-  readonly #client: RedisClient;
+/** Keeps limits in a server. */
+export class SharedBackend implements LimitBackend {
+  readonly #options: SharedOptions;
+  readonly #client: LimitsClient;
   readonly #node = randomUUID();
   readonly #held = new Map<string, Held>();
   readonly #insurance: Insurance;
-  /** Requests that ended while Redis could not be told. */
+  /** Requests that ended while the server could not be told. */
   readonly #unsent = new Map<string, SentEnding>();
+  /** Requests that have ended, and are sent after the last batch. */
+  #batch: { readonly endings: SentEnding[]; readonly sent: Promise<void> } | undefined;
+  #lastBatch: Promise<void> = Promise.resolve();
+  /** Batches that were not answered yet. */
+  #sending = 0;
   /** Accounts that this node has used, for lists. */
   readonly #accounts = new Map<string, AccountLimit>();
   readonly #loading = new Map<string, Promise<void>>();
@@ -38,17 +46,17 @@ export class RedisBackend implements LimitBackend {
   /** The last epoch that this node was part of. */
   #last: string | undefined;
   #joining: Promise<void> | undefined;
-  /** Nodes that were alive when Redis was last used. */
+  /** Nodes that were alive when the server was last used. */
   #alive = 1;
   #isBeating = false;
   #isInsured = false;
 
-  constructor(options: RedisOptions) {
+  constructor(options: SharedOptions) {
     this.#options = options;
     const { clock, readSpending } = options;
     const countNodes = (): number => this.#countNodes();
     this.#insurance = new Insurance({ clock, readSpending, countNodes, held: this.#held });
-    this.#client = new RedisClient(options, { onReady: () => void this.#beat(), onLost: () => this.#leave() });
+    this.#client = new LimitsClient(options, { onReady: () => void this.#beat(), onLost: () => this.#leave() });
     this.#timer = clock.setRepeating(() => void this.#beat(), BEAT_MS).unref();
     this.#client.connect();
   }
@@ -80,6 +88,7 @@ export class RedisBackend implements LimitBackend {
     const accounts = money?.accounts ?? [];
     for (const account of accounts) this.#remember(account);
     const request = {
+      node: this.#node,
       member,
       slots: slots?.name,
       slot_limit: slots?.limit,
@@ -89,6 +98,7 @@ export class RedisBackend implements LimitBackend {
       limits: accounts.map(({ micros }) => micros),
     };
     const until = this.#options.clock.now() + MAX_REBUILD_MS;
+    let ended = this.#sending > 0 ? this.#lastBatch : undefined;
     for (let loads = 0; loads < MAX_TRIES; ) {
       if (this.#options.clock.now() >= until) return undefined;
       const reply = await this.#try('take', request, onSent);
@@ -100,7 +110,14 @@ export class RedisBackend implements LimitBackend {
         await sleep(this.#options.clock, Math.min(REBUILD_POLL_MS, Math.max(1, Number(reply.rest[0]) - reply.now + 1)));
       else {
         const taken = readTaken(claim, reply);
+        // A client that sends its next request after a response must not be refused for the one before.
+        if (taken.result !== 'taken' && ended) {
+          await ended;
+          ended = undefined;
+          continue;
+        }
         if (taken.result === 'taken') this.#hold(claim);
+        this.#confirm(member, reply);
         return taken;
       }
     }
@@ -124,6 +141,7 @@ export class RedisBackend implements LimitBackend {
     if (!held) return false;
     if (micros <= held.micros) return true;
     const limits = held.accounts.map((account) => account.micros);
+    await this.#lastBatch;
     const reply = await this.#try('raise', { member, micros, keys: held.keys, limits });
     const isKnown = reply !== undefined && reply.status !== 'unknown';
     if (!isKnown) await this.#insurance.prepare(held.accounts);
@@ -131,22 +149,46 @@ export class RedisBackend implements LimitBackend {
       ? reply.status === 'taken'
       : this.#insurance.findShortage(micros - held.micros, held.accounts) === undefined;
     if (isRaised) held.micros = micros;
+    if (reply) this.#confirm(member, reply);
     return isRaised;
   }
 
-  async end(ending: Ending): Promise<void> {
+  /** Another epoch may have begun before this reply was read: what is running was reserved in it without this request. */
+  #confirm(member: string, { epoch }: Reply): void {
+    if (this.#epoch !== epoch) void this.renew([{ member, slots: undefined }]);
+  }
+
+  end(ending: Ending): Promise<void> {
     const held = this.#held.get(ending.member);
     this.#held.delete(ending.member);
     const { charged } = ending;
     if (held && charged !== undefined && this.#isInsured) this.#insurance.charge(held, charged);
-    const sent: SentEnding = { ...ending, charged: held && charged, keys: held?.keys ?? [] };
-    const reply = await this.#try('end', { endings: [sent] });
-    if (reply) return;
-    this.#insurance.correct(ending.corrections);
-    this.#postpone(ending, sent.keys, sent.charged);
+    return this.#addEnding({ ...ending, charged: held && charged, keys: held?.keys ?? [] });
   }
 
-  /** Kept until Redis is back. Too many are dropped: leases end by themselves, and the ledger has what was spent. */
+  /** Requests that end while others are sent follow in one call: nobody waits for them, and a call costs more than an ending. */
+  #addEnding(ending: SentEnding): Promise<void> {
+    if (!this.#batch || this.#batch.endings.length >= BATCH) {
+      const endings: SentEnding[] = [];
+      this.#sending++;
+      const sent = this.#lastBatch.then(() => this.#sendEndings(endings)).finally(() => this.#sending--);
+      this.#lastBatch = sent;
+      this.#batch = { endings, sent };
+    }
+    this.#batch.endings.push(ending);
+    return this.#batch.sent;
+  }
+
+  async #sendEndings(endings: readonly SentEnding[]): Promise<void> {
+    if (this.#batch?.endings === endings) this.#batch = undefined;
+    if (await this.#try('end', { endings })) return;
+    for (const ending of endings) {
+      this.#insurance.correct(ending.corrections);
+      this.#postpone(ending, ending.keys, ending.charged);
+    }
+  }
+
+  /** Kept until the server is back. Too many are dropped: leases end by themselves, and the ledger has what was spent. */
   #postpone({ member, slots, corrections }: Ending, keys: readonly string[], charged: number | undefined): void {
     if (this.#unsent.size < MAX_UNSENT) this.#unsent.set(member, { member, slots, corrections, keys, charged });
   }
@@ -155,7 +197,7 @@ export class RedisBackend implements LimitBackend {
     const members = [...leases].map(({ member }) => member);
     for (let from = 0; from < members.length; from += BATCH) {
       const batch = members.slice(from, from + BATCH).flatMap((member) => this.#describe(member));
-      if (batch.length > 0 && !(await this.#try('renew', { leases: batch }))) return;
+      if (batch.length > 0 && !(await this.#try('renew', { node: this.#node, leases: batch }))) return;
     }
   }
 
@@ -173,10 +215,10 @@ export class RedisBackend implements LimitBackend {
     if (reply) await this.#load(accounts.filter((_, index) => Number(reply.rest[3 * index]) === 0));
   }
 
-  /** A gateway that starts waits for Redis, but not for long. */
+  /** A gateway that starts waits for the server, but not for long. */
   async #waitUntilJoined(): Promise<void> {
-    const { clock } = this.#options;
-    const until = clock.now() + START_MS;
+    const { clock, startMs = START_MS } = this.#options;
+    const until = clock.now() + startMs;
     while (!this.#epoch && !this.#isInsured && clock.now() < until) await sleep(clock, 5);
   }
 
@@ -208,6 +250,7 @@ export class RedisBackend implements LimitBackend {
   }
 
   async list(): Promise<readonly AccountStatus[]> {
+    await this.#lastBatch;
     const accounts = [...this.#accounts.values()];
     const reply = await this.#try('read', { keys: accounts.map(nameWindow) });
     const read = async (account: AccountLimit, index: number): Promise<AccountStatus> => {
@@ -217,29 +260,31 @@ export class RedisBackend implements LimitBackend {
     return Promise.all(accounts.map(read));
   }
 
-  /** Whether requests use Redis now. */
+  /** Whether requests use the server now. */
   get isShared(): boolean {
     return this.#client.isUsable && this.#epoch !== undefined;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#timer.close();
-    this.#client.close();
+    await this.#lastBatch;
+    await this.#client.close();
   }
 
-  /** Runs a script in the current epoch. Undefined when Redis cannot be used; in another epoch, the node joins it first. */
-  async #try(script: ScriptName, request: object, onSent?: () => void): Promise<Reply | undefined> {
+  /** Runs an operation in the current epoch. Undefined when the server cannot be used; in another epoch, the node joins it first. */
+  async #try(operation: Operation, request: object, onSent?: () => void): Promise<Reply | undefined> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (!this.#client.isUsable) return undefined;
       try {
-        // Its part of the limits must not be used beside Redis: what others hold is more than their parts.
+        // Its part of the limits must not be used beside the shared limits: what others hold is more than their parts.
         if (!this.#epoch) await this.#join();
         if (!this.#epoch) return undefined;
         const epoch = this.#epoch;
-        const reply = await this.#client.call(script, request, epoch);
+        const reply = await this.#client.call(operation, request, epoch);
         if (reply.status === 'late') return undefined;
+        if (reply.status === 'again') continue;
         if (reply.status !== 'epoch') return reply;
-        // Redis is empty, or was restarted. Other calls may have noticed it before.
+        // The server is empty, or was restarted. Other calls may have noticed it before.
         if (this.#epoch === epoch) this.#epoch = undefined;
       } catch (error) {
         onSent?.();
@@ -284,7 +329,7 @@ export class RedisBackend implements LimitBackend {
   }
 
   /**
-   * What has ended is charged, and what is running is reserved, also what was admitted without Redis. Rejects when that
+   * What has ended is charged, and what is running is reserved, also what was admitted without the server. Rejects when that
    * fails, or when the epoch is over.
    */
   async #recover(epoch: string): Promise<void> {
@@ -294,7 +339,7 @@ export class RedisBackend implements LimitBackend {
     }
     const leases = [...this.#held.keys()].flatMap((member) => this.#describe(member));
     for (let from = 0; from < leases.length; from += BATCH)
-      await this.#callIn(epoch, 'renew', { leases: leases.slice(from, from + BATCH) });
+      await this.#callIn(epoch, 'renew', { node: this.#node, leases: leases.slice(from, from + BATCH) });
     this.#insurance.reset();
     if (this.#isInsured) this.#options.log.info('the limits store is used again');
     this.#isInsured = false;
@@ -304,12 +349,12 @@ export class RedisBackend implements LimitBackend {
     return [...this.#unsent.values()].slice(0, BATCH);
   }
 
-  async #callIn(epoch: string, script: ScriptName, request: object): Promise<void> {
-    const { status } = await this.#client.call(script, request, epoch);
+  async #callIn(epoch: string, operation: Operation, request: object): Promise<void> {
+    const { status } = await this.#client.call(operation, request, epoch);
     if (status !== 'taken') throw new Error(`the limits store could not be updated: ${status}`);
   }
 
-  /** Every second: notices an empty Redis, joins after an outage, and reads windows again that may be wrong. */
+  /** Every second: notices an empty server, joins after an outage, and reads windows again that may be wrong. */
   async #beat(): Promise<void> {
     if (this.#isBeating || !this.#client.isUsable) return;
     this.#isBeating = true;
@@ -335,16 +380,16 @@ export class RedisBackend implements LimitBackend {
   }
 }
 
-type ScriptName = Parameters<RedisClient['call']>[0];
-
 /** What the backend works with. */
-export interface RedisOptions extends ClientOptions {
+export interface SharedOptions extends ClientOptions {
   readonly readSpending: ReadSpending;
-  /** How many gateways share the limits, for their parts when Redis cannot be used. */
+  /** How many gateways share the limits, for their parts when the server cannot be used. */
   readonly nodes: number;
   readonly clock: Clock;
   readonly log: Pick<Logger, 'debug' | 'info' | 'warn'>;
-  /** A request was admitted or refused without Redis. */
+  /** How long the start waits for the server; shorter in tests. */
+  readonly startMs?: number | undefined;
+  /** A request was admitted or refused without the server. */
   readonly onInsured: () => void;
   readonly onFailure: () => void;
 }
@@ -391,5 +436,5 @@ function readTaken({ rates: claims, money }: Claim, { status, now, rest }: Reply
       if (account) return { result: { account, spent, reserved }, rates };
     }
   }
-  throw new Error(`Redis sent an unexpected reply: ${status}`);
+  throw new Error(`the limits store sent an unexpected reply: ${status}`);
 }
