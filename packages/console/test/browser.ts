@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 
 /** Where Chromium is; undefined when there is none. */
@@ -142,6 +142,9 @@ async function openPage(context: BrowserContext): Promise<Watched> {
   const listHarm = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { harm: string[] }).harm);
   return { context, page, errors, listHarm };
 }
+
+/** Waits until the row of an exchange has its status. Not by text alone: 200 may also be its milliseconds. */
+export const hasSettled = (row: Locator): Promise<void> => row.locator('.status', { hasText: /^200$/ }).waitFor();
 
 /** Fails when the page broke the policy, ran what it should show, or threw. */
 export const expectNoHarm = async ({ listHarm, errors }: Watched): Promise<void> =>

@@ -10,6 +10,7 @@ import {
   expectNoHarm,
   type Gateway,
   hasBrowser,
+  hasSettled,
   launch,
   openConsole,
   PATIENCE_MS,
@@ -130,7 +131,7 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
     stream?.write(chunk({ content: 'two' }, 'stop'));
     stream?.end('data: [DONE]\n\n');
     await (await running).text();
-    await row.getByText('200').waitFor();
+    await hasSettled(row);
     expect(await row.count()).toBe(1);
   });
 
@@ -205,7 +206,7 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
     await (await chat(gateway.url, { model: 'demo/hello' })).text();
     await visit('#/exchanges?filter=model%3Ademo%2F*');
     await isLive();
-    await rows().first().getByText('200').waitFor();
+    await hasSettled(rows().first());
     const before = await rows().count();
     await page.keyboard.press('p');
     await (await chat(gateway.url, { model: 'demo/hello' })).text();

@@ -13,6 +13,7 @@ import {
   expectNoHarm,
   type Gateway,
   hasBrowser,
+  hasSettled,
   launch,
   openConsole,
   PATIENCE_MS,
@@ -136,7 +137,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
     await visit('#/exchanges?filter=model%3Alocal%2Finspected');
     const newest = page.locator('.scroll [role=row][id]').first();
     // The pane is loaded again when the exchange ends.
-    await newest.getByText('200').waitFor();
+    await hasSettled(newest);
     await newest.click();
     await page.getByRole('tab', { name: 'Stream' }).click();
     await page.getByText('derived bytes equal the recorded ones').waitFor();

@@ -10,6 +10,7 @@ import {
   expectNoHarm,
   type Gateway,
   hasBrowser,
+  hasSettled,
   launch,
   openConsole,
   PATIENCE_MS,
@@ -70,7 +71,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   const show = async (body: { model: string } & Record<string, unknown>): Promise<void> => {
     await (await chat(gateway.url, { stream: true, ...body })).text();
     await visit(`#/exchanges?filter=model%3A${encodeURIComponent(body.model)}`);
-    await rows().first().getByText('200').waitFor();
+    await hasSettled(rows().first());
     await rows().first().click();
     await panel().getByText('Response').waitFor();
   };
@@ -174,7 +175,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
       respond('Another answer.');
     }
     await visit('#/exchanges');
-    await rows().nth(1).getByText('200').waitFor();
+    await hasSettled(rows().nth(1));
     await page.getByLabel('Filter').fill('wombat');
     await page.getByText(/1 of \d+ captured exchanges since/).waitFor();
     await expect.poll(() => rows().count()).toBe(1);
@@ -318,7 +319,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
     for (const user of [text, `${text} again`])
       await (await chat(gateway.url, { model: `local/${CORPUS[2]}`, stream: true, messages, tools, user })).text();
     await visit('#/exchanges');
-    await rows().first().getByText('200').waitFor();
+    await hasSettled(rows().first());
     await rows().first().click();
     await panel().getByText('Response').waitFor();
     await page.keyboard.press('r');
