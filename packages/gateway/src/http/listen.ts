@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 
 /** Starts a server. Resolves with its URL; rejects when it cannot listen. */
 export async function listen(server: Server | TlsServer, options: ListenOptions): Promise<string> {
@@ -30,10 +30,13 @@ export interface ListenOptions {
 /** The address for servers that only this machine may connect to. */
 export const LOOPBACK = '127.0.0.1';
 
-/** Stops accepting connections. Resolves when the last open one is closed. */
+/**
+ * Stops accepting connections. Resolves when the last open one is closed. Idle connections stay open: `close` of an HTTP server resets
+ * them, also those whose first request has arrived but was not read yet.
+ */
 export const stopListening = (server: Server | TlsServer): Promise<void> =>
   new Promise((resolve) => {
-    server.close(() => resolve());
+    NetServer.prototype.close.call(server, () => resolve());
   });
 
 /**

@@ -93,18 +93,21 @@ export class Gateway {
     const { streams, dialer, memory, clock } = this.#services;
     this.#isDraining = true;
     // Keeps the process alive, unlike `sleep`.
+    const wait = (ms: number): Promise<void> => new Promise((resolve) => void clock.setTimer(resolve, ms));
     if (delayMs > 0) {
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, delayMs));
+      await wait(delayMs);
       await untilAllAccepted(this.#server);
     }
     for (const { response } of streams.underWay) if (!response.headersSent) response.setHeader('connection', 'close');
     const closed = stopListening(this.#server);
     this.#tls?.closeHandshakes();
-    const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
     const deadline = clock.setTimer(() => streams.stop(STOPPED), deadlineMs);
     const end = clock.setTimer(() => this.#closeAll(), deadlineMs + LAST_READ_MS);
-    this.#server.closeIdleConnections();
     this.#sockets.drain();
+    // A load balancer may just have sent a request on a connection that is idle here.
+    if (delayMs > 0) await wait(LINGER_MS);
+    const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
+    this.#server.closeIdleConnections();
     await closed;
     await streams.empty();
     sweep.close();
@@ -267,6 +270,9 @@ const INTERNAL_ERROR = new CodecError(INTERNAL);
 
 /** When TCP keep-alive begins to probe a silent peer; libuv then probes ten times, one second apart. */
 const PEER_SILENCE_MS = 30_000;
+
+/** How long idle connections stay open after the listener is closed, if there is a drain delay. */
+const LINGER_MS = 500;
 
 /** How often connections that have become idle are closed while the gateway drains. */
 const SWEEP_MS = 100;

@@ -134,15 +134,22 @@ describe.skipIf(!canRun)('two gateways behind nginx', () => {
     expect(await readBudget('team=a')).toMatchObject({ spent_micros: 5600, reserved_micros: 0 });
   });
 
-  test('a key that is created or revoked on one gateway is so on the other', async () => {
+  test('a key that is created or revoked on one gateway is so on the other, a revoked one within a second', async () => {
     const [one = '', two = ''] = cluster.nodes;
-    const created = await send(one, '/admin/v1/keys', { key: ADMIN, body: { name: 'guest' } });
-    expect(created.status).toBe(200);
-    const models = async (url: string) => (await send(url, '/v1/models', { key: created.json.secret, method: 'GET' })).status;
-    await expect.poll(() => models(two), { timeout: 30_000 }).toBe(200);
-    expect(await models(cluster.nginx.url)).toBe(200);
-    await send(one, '/admin/v1/keys/guest', { key: ADMIN, method: 'DELETE' });
-    await expect.poll(() => models(two), { timeout: 30_000 }).toBe(401);
-    expect(await models(cluster.nginx.url)).toBe(401);
+    const times: number[] = [];
+    for (const name of ['guest-1', 'guest-2', 'guest-3']) {
+      const created = await send(one, '/admin/v1/keys', { key: ADMIN, body: { name } });
+      expect(created.status).toBe(200);
+      const models = async (url: string) => (await send(url, '/v1/models', { key: created.json.secret, method: 'GET' })).status;
+      await expect.poll(() => models(two), { timeout: 30_000 }).toBe(200);
+      expect(await models(cluster.nginx.url)).toBe(200);
+      await send(one, `/admin/v1/keys/${name}`, { key: ADMIN, method: 'DELETE' });
+      const revokedAt = performance.now();
+      await expect.poll(() => models(two), { timeout: 30_000 }).toBe(401);
+      times.push(performance.now() - revokedAt);
+      expect(await models(cluster.nginx.url)).toBe(401);
+    }
+    // The best of three: a busy machine may delay one of them.
+    expect(Math.min(...times)).toBeLessThan(1000);
   });
 });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -51,6 +52,24 @@ describe('a gateway that stops', () => {
     expectAnswered(pair, true, await clock.after(200, client.reply()));
     await clock.until(stopped);
     await expect(RawClient.open(gateway.url)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test('after a drain delay, serves a request that comes on an idle connection when nobody can connect any more', async () => {
+    const gateway = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const visit = async (): Promise<[reused: boolean, status: number | undefined, connection: string | undefined]> => {
+      const sent = get(`${gateway.url}/health/live`, { agent });
+      const [reply]: IncomingMessage[] = await once(sent, 'response');
+      await once(reply?.resume() ?? sent, 'end');
+      return [sent.reusedSocket, reply?.statusCode, reply?.headers.connection];
+    };
+    expect(await visit()).toEqual([false, 200, 'keep-alive']);
+    const stopped = gateway.close(5000, 100);
+    await clock.advance(101);
+    const connect = () => RawClient.open(gateway.url).catch(() => 'refused');
+    await expect.poll(connect).toBe('refused');
+    expect(await visit()).toEqual([true, 200, 'close']);
+    await clock.until(stopped);
   });
 
   test.each(PAIRS)('sends an error to clients that still read at the deadline: $name', async (pair) => {

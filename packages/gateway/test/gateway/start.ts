@@ -68,7 +68,7 @@ export interface Started {
   /** The line of one request, when it has ended. */
   ended(id: string | undefined): Promise<LogLine>;
   /** Without a deadline, what is under way ends now, also by a clock that stands still. */
-  close(deadlineMs?: number): Promise<void>;
+  close(deadlineMs?: number, delayMs?: number): Promise<void>;
 }
 
 /** The gateway in this process, on a port of the system's choice. Every limit of the configuration may be short. */
@@ -111,9 +111,9 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     lines,
     log: parsed,
     ended: (id) => eventually(() => parsed().find((line) => line['request_id'] === id && line['msg'] === 'answered')),
-    close: (deadlineMs) => {
+    close: (deadlineMs, delayMs) => {
       services.gate.close();
-      const closed = gateway.close(deadlineMs ?? 0);
+      const closed = gateway.close(deadlineMs ?? 0, delayMs);
       return deadlineMs === undefined && clock instanceof TestClock ? clock.until(closed) : closed;
     },
   };
