@@ -79,7 +79,7 @@ test('a database that another process has locked delays no response beyond its f
   const rig = await Rig.start({ store });
   expect(await sendMany(rig, 4)).toEqual({ answered: 4, last: 200 });
   const locker = runScript(
-    `const db = new DatabaseSync(args[0]); db.exec('BEGIN IMMEDIATE'); console.log('locked'); process.stdin.resume();
+    `globalThis.db = new DatabaseSync(args[0]); db.exec('BEGIN IMMEDIATE'); console.log('locked'); process.stdin.resume();
      setInterval(() => {}, 1000);`,
     join(folder, 'sluice.db'),
   );

@@ -143,7 +143,7 @@ describe('a locked database', () => {
     const store = await start({ folder, busyMs: 100 });
     await exchange(store);
     const other = runScript(
-      `const db = new DatabaseSync(args[0]); db.exec('BEGIN IMMEDIATE'); console.log('locked');
+      `globalThis.db = new DatabaseSync(args[0]); db.exec('BEGIN IMMEDIATE'); console.log('locked');
        process.on('SIGTERM', () => { db.exec('ROLLBACK'); process.exit(0); }); setInterval(() => {}, 1000);`,
       join(folder, 'sluice.db'),
     );
