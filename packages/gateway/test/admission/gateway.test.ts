@@ -105,7 +105,11 @@ function hold(answer: Buffer): { script: Script; release: () => void } {
   return { script: [{ run: () => released }, { send: answer }], release: () => release() };
 }
 
-const idle = (gateway: Started): Promise<unknown> => eventually(() => gateway.services.streams.count === 0);
+/** All requests have ended, and the backend knows it: a list is read after the endings that were sent before. */
+async function idle(gateway: Started): Promise<void> {
+  await eventually(() => gateway.services.streams.count === 0);
+  await listBudgets(gateway);
+}
 
 describe.each(KINDS)('limits in $name', ({ name, skip }) => {
   beforeEach(() => {
