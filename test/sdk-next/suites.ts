@@ -28,5 +28,6 @@ export const REPEATED: readonly string[] = [
   'test/doctor/breakage.test.ts',
   'test/doctor/vendors.test.ts',
   'test/prove/sdk.test.ts',
+  'test/repair-sdks.test.ts',
   'test/sdk/sources.test.ts',
 ];
