@@ -54,7 +54,7 @@ describe('a gateway that stops', () => {
     await expect(RawClient.open(gateway.url)).rejects.toThrow('ECONNREFUSED');
   });
 
-  test('after a drain delay, serves a request that comes on an idle connection when nobody can connect any more', async () => {
+  test('after a drain delay, serves a request that comes on an idle connection after the listener has closed', async () => {
     const gateway = await start();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const visit = async (): Promise<[reused: boolean, status: number | undefined, connection: string | undefined]> => {
