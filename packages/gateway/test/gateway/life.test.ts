@@ -226,8 +226,7 @@ describe('overload', () => {
     }
     for (const client of clients) client.leave();
     // The gateway writes to a client that has closed its sending side twice before it knows.
-    await clock.advance(100);
-    await eventually(() => gateway.services.streams.count === 0);
+    await clock.advanceUntil(() => gateway.services.streams.count === 0, 100, 10_000);
     faultd.play(good(pair, true));
     expectAnswered(pair, true, await ask(gateway.url, asking(pair, true)));
     await gateway.close();

@@ -43,6 +43,17 @@ export class TestClock implements Clock {
     await settle();
   }
 
+  /**
+   * Lets time pass in steps until the condition holds: the timer that it waits for may start when a socket is read, which takes longer on
+   * a busy machine. Fails when it does not hold after `most` milliseconds.
+   */
+  async advanceUntil(isDone: () => boolean, step: number, most: number): Promise<void> {
+    for (let passed = 0; !isDone(); passed += step) {
+      if (passed >= most) throw new Error(`nothing within ${most} ms of the test clock`);
+      await this.advance(step);
+    }
+  }
+
   /** The result of a promise that must not settle before this much time has passed, and must settle then. */
   async after<T>(ms: number, pending: Promise<T>): Promise<T> {
     const isSettled = watch(pending);

@@ -145,8 +145,7 @@ describe('the same upstream', () => {
     client.send(askText({ client: way.client, model: modelOf(way), stream }));
     await eventually(() => gateway.log().at(-1)?.['msg'] === 'attempt failed');
     client.leave();
-    await clock.advance(100);
-    await eventually(() => gateway.services.streams.count === 0);
+    await clock.advanceUntil(() => gateway.services.streams.count === 0, 100, 800);
     expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({
       ending: 'client_aborted',
       status: 499,
