@@ -3,6 +3,7 @@
 import type { LanguageModelV3StreamPart } from '@ai-sdk/provider';
 import { type CallRepair, type PartRepair, repairReason } from './calls.ts';
 
+/** A part of a stream of the AI SDK. */
 export type Part = LanguageModelV3StreamPart;
 
 type Kind = 'text' | 'reasoning';

@@ -5,6 +5,7 @@ import { redactPatterns } from './secret-patterns.ts';
 /** Why the configuration was read: the file changed, the process got SIGHUP, or the database has a new version. */
 export const RELOAD_CAUSES = ['start', 'file', 'signal', 'store'] as const;
 
+/** What caused a reload. */
 export type ReloadCause = (typeof RELOAD_CAUSES)[number];
 
 /** One attempt to use a configuration. */
