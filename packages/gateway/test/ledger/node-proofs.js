@@ -93,7 +93,7 @@ export async function proveDatabaseRestarts(place, times, streams) {
 }
 
 /** Nodes that are replaced accept requests for a moment after SIGTERM. */
-const withDelay = (place) => ({ ...place, settings: [...(place.settings ?? []), 'limits: { drain_delay: 1s }'] });
+const withDelay = (place) => ({ ...place, settings: [...(place.settings ?? []), 'limits: { drain_delay: 2s }'] });
 
 /** Replaces both nodes, one after the other, under load. Clients use the nodes that are ready, as a load balancer does. */
 export async function proveRollingRestart(place, streams) {
