@@ -9,7 +9,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 
 /** Where Chromium is; undefined when there is none. */
 const CHROMIUM: string | undefined = findChromium();
@@ -208,3 +208,45 @@ export const chat = (url: string, body: object, headers: Record<string, string> 
 /** A chunk of a chat stream. */
 export const chunk = (delta: object, finish: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+
+/** What the tests of a file share. `watched` is another page for every test. */
+export interface Rig {
+  browser: Browser;
+  upstream: Upstream;
+  gateway: Gateway;
+  watched: Watched;
+  /** The address that the link of the terminal led to. */
+  opened: string;
+  /** Shows a place of the console. */
+  visit(hash: string): Promise<void>;
+}
+
+/**
+ * Starts a browser, an upstream and a gateway for the tests of a `describe`, opens the console, and gives every test a page of its own that
+ * must do no harm. `configure` gets the address of the upstream.
+ */
+export function useConsole(configure: (upstream: string) => object, env?: Record<string, string>): Rig {
+  // The hooks fill it before the first test.
+  const rig = { visit: async (hash) => void (await rig.watched.page.goto(`${rig.gateway.url}/${hash}`)) } as Rig;
+  beforeAll(async () => {
+    rig.upstream = await startUpstream();
+    [rig.browser, rig.gateway] = await Promise.all([launch(), startGateway(configure(rig.upstream.url), env)]);
+    rig.watched = await openConsole(rig.browser, rig.gateway);
+    await rig.watched.page.getByRole('heading', { name: 'Status' }).waitFor();
+    rig.opened = rig.watched.page.url();
+  }, PATIENCE_MS);
+  beforeEach(async () => {
+    rig.watched = await renew(rig.watched);
+  });
+  afterEach(() => expectNoHarm(rig.watched));
+  // What could not be started is missing.
+  afterAll(async () => {
+    await rig.browser?.close();
+    await rig.gateway?.close();
+    await rig.upstream?.close();
+  });
+  return rig;
+}
+
+/** A provider of Chat Completions at this address. */
+export const localAt = (url: string): object => ({ local: { protocol: 'openai-chat', base_url: `${url}/v1` } });

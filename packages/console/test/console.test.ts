@@ -1,103 +1,67 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   chat,
   checkAccessibility,
   chunk,
-  expectNoHarm,
-  type Gateway,
   hasBrowser,
   hasSettled,
-  launch,
+  localAt,
   openConsole,
   PATIENCE_MS,
-  renew,
   startGateway,
-  startUpstream,
-  type Upstream,
-  type Watched,
+  useConsole,
 } from './browser.ts';
 import { CORPUS } from './corpus.ts';
 
 const KEY = 'the-admin-key-of-the-console-tests';
 
 describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
-  let browser: Browser;
-  let upstream: Upstream;
-  let gateway: Gateway;
-  let watched: Watched;
-  /** The address that the link of the terminal led to. */
-  let opened: string;
-
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    const providers = { local: { protocol: 'openai-chat', base_url: `${upstream.url}/v1` } };
-    [browser, gateway] = await Promise.all([launch(), startGateway({ providers })]);
-    watched = await openConsole(browser, gateway);
-    await watched.page.getByRole('heading', { name: 'Status' }).waitFor();
-    opened = watched.page.url();
-  }, PATIENCE_MS);
-
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.close();
-    await upstream?.close();
-  });
-
-  beforeEach(async () => {
-    watched = await renew(watched);
-  });
-
-  afterEach(() => expectNoHarm(watched));
-
-  /** Shows a place of the console. */
-  const visit = async (hash: string): Promise<void> => {
-    await watched.page.goto(`${gateway.url}/${hash}`);
-  };
+  const rig = useConsole((url) => ({ providers: localAt(url) }));
+  const { visit } = rig;
 
   /** Opens everything that is closed, with what that shows. */
   const openAll = async (): Promise<void> => {
     for (let depth = 0; depth < 3; depth++)
-      await watched.page.evaluate(async () => {
+      await rig.watched.page.evaluate(async () => {
         for (const details of document.querySelectorAll<HTMLDetailsElement>('.panel details')) details.open = true;
         await new Promise(requestAnimationFrame);
       });
   };
 
-  const rows = () => watched.page.locator('.scroll [role=row][id]');
+  const rows = () => rig.watched.page.locator('.scroll [role=row][id]');
 
   /** Waits until new exchanges arrive at the list. */
-  const isLive = (): Promise<void> => watched.page.getByText('● live').waitFor();
+  const isLive = (): Promise<void> => rig.watched.page.getByText('● live').waitFor();
 
   /** Makes the upstream refuse. */
   const refuse = (): void => {
-    upstream.respond = (_, response) => {
+    rig.upstream.respond = (_, response) => {
       response.writeHead(400, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: 'the model is on fire', type: 'invalid_request_error' } }));
     };
   };
 
   test('without the link, the page requires it; the link opens it once, and its token leaves the address', async () => {
-    const stranger = await openConsole(browser, gateway, `${gateway.url}/`);
+    const stranger = await openConsole(rig.browser, rig.gateway, `${rig.gateway.url}/`);
     await stranger.page.getByRole('heading', { name: 'Open the link of the terminal' }).waitFor();
     await checkAccessibility(stranger.page, 'login');
 
-    expect(opened).toBe(`${gateway.url}/`);
+    expect(rig.opened).toBe(`${rig.gateway.url}/`);
 
-    const late = await openConsole(browser, gateway);
+    const late = await openConsole(rig.browser, rig.gateway);
     await late.page.getByText('was used before').waitFor();
     await Promise.all([stranger.context.close(), late.context.close()]);
   });
 
   test('the first page has a line for curl that works, and then shows the exchange', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/');
     const snippet = await page.getByRole('region', { name: 'A request by curl' }).textContent();
     const [, url = '', body = '{}'] = /(http\S+)[\s\S]*-d '(.*)'$/.exec(snippet ?? '') ?? [];
-    upstream.respond = (_, response) => response.end(chunk({ content: 'hi' }, 'stop'));
+    rig.upstream.respond = (_, response) => response.end(chunk({ content: 'hi' }, 'stop'));
     const model = 'demo/hello';
     const response = await fetch(url, {
       method: 'POST',
@@ -113,18 +77,18 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
 
   test('a streaming exchange is in the list while it runs, and settles in place', async () => {
     await visit('#/');
-    await watched.page.getByRole('link', { name: 'Exchanges' }).click();
+    await rig.watched.page.getByRole('link', { name: 'Exchanges' }).click();
     await isLive();
     let stream: ServerResponse | undefined;
     const begun = new Promise<void>((resolve) => {
-      upstream.respond = (_, response) => {
+      rig.upstream.respond = (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
         response.write(chunk({ role: 'assistant', content: 'one ' }));
         stream = response;
         resolve();
       };
     });
-    const running = chat(gateway.url, { model: 'local/slow', stream: true });
+    const running = chat(rig.gateway.url, { model: 'local/slow', stream: true });
     await begun;
     const row = rows().filter({ hasText: 'local/slow' });
     await row.getByText('live').waitFor();
@@ -136,9 +100,9 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
   });
 
   test('a failed exchange is found by a filter in the address', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     refuse();
-    expect((await chat(gateway.url, { model: 'local/broken' })).status).toBe(400);
+    expect((await chat(rig.gateway.url, { model: 'local/broken' })).status).toBe(400);
     await visit('#/exchanges?filter=status%3Aerror');
     await rows().filter({ hasText: 'local/broken' }).waitFor();
     expect(await rows().count()).toBe(1);
@@ -150,12 +114,12 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
   });
 
   test('new rows pass the filter or do not appear; unknown terms are marked with a suggestion', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/exchanges?filter=model%3Alocal%2Fb*');
     await isLive();
-    await (await chat(gateway.url, { model: 'demo/hello' })).text();
+    await (await chat(rig.gateway.url, { model: 'demo/hello' })).text();
     refuse();
-    await (await chat(gateway.url, { model: 'local/b2' })).text();
+    await (await chat(rig.gateway.url, { model: 'local/b2' })).text();
     await rows().filter({ hasText: 'local/b2' }).waitFor();
     expect(await rows().filter({ hasText: 'demo/hello' }).count()).toBe(0);
     await page.keyboard.press('/');
@@ -168,14 +132,14 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
   });
 
   test('one exchange by keyboard: conversation, raw bodies, times, notes, attempts and session', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     const tools = [{ type: 'function', function: { name: 'get_weather', parameters: { type: 'object' } } }];
     const messages = [
       { role: 'system', content: 'be brief' },
       { role: 'user', content: 'demo: call get_weather' },
     ];
     for (const model of ['demo/hello', 'demo/blank-ids'])
-      await (await chat(gateway.url, { model, stream: true, messages, tools }, { 'x-session-id': 'trip' })).text();
+      await (await chat(rig.gateway.url, { model, stream: true, messages, tools }, { 'x-session-id': 'trip' })).text();
     await visit('#/exchanges?filter=model%3Ademo%2Fblank-ids');
     await rows().first().waitFor();
     await page.keyboard.press('j');
@@ -202,14 +166,14 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
   });
 
   test('pause holds new rows back; columns and exports can be chosen', async () => {
-    const { page } = watched;
-    await (await chat(gateway.url, { model: 'demo/hello' })).text();
+    const { page } = rig.watched;
+    await (await chat(rig.gateway.url, { model: 'demo/hello' })).text();
     await visit('#/exchanges?filter=model%3Ademo%2F*');
     await isLive();
     await hasSettled(rows().first());
     const before = await rows().count();
     await page.keyboard.press('p');
-    await (await chat(gateway.url, { model: 'demo/hello' })).text();
+    await (await chat(rig.gateway.url, { model: 'demo/hello' })).text();
     await page.getByRole('button', { name: 'continue (2 new)' }).waitFor();
     expect(await rows().count()).toBe(before);
     await page.getByRole('button', { name: 'continue (2 new)' }).click();
@@ -233,9 +197,9 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
   });
 
   test('no text of a model, tool, error, model id or client becomes code', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     const text = CORPUS.join('\n\n');
-    upstream.respond = (_, response, body) => {
+    rig.upstream.respond = (_, response, body) => {
       if (body.includes('"fail"')) {
         response.writeHead(400, { 'content-type': 'application/json' });
         response.end(JSON.stringify({ error: { message: text, type: CORPUS[0], code: CORPUS[2] } }));
@@ -254,8 +218,8 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
     const tools = [{ type: 'function', function: { name: 'x', description: text } }];
     const headers = { 'user-agent': CORPUS[0] ?? '', 'x-sluice-tags': CORPUS[2] ?? '', 'x-session-id': CORPUS[2] ?? '' };
     const messages = ['system', 'user'].map((role) => ({ role, content: text }));
-    await (await chat(gateway.url, { model, stream: true, messages, tools }, headers)).text();
-    await (await chat(gateway.url, { model, messages, user: 'fail' }, headers)).text();
+    await (await chat(rig.gateway.url, { model, stream: true, messages, tools }, headers)).text();
+    await (await chat(rig.gateway.url, { model, messages, user: 'fail' }, headers)).text();
     await visit('#/');
     await page.locator('table.plain').getByText('onerror').first().waitFor();
     await visit('#/exchanges');
@@ -277,8 +241,8 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
   });
 
   test('360 pixels are enough, and the dark theme has contrast', async () => {
-    const { page } = watched;
-    await (await chat(gateway.url, { model: 'demo/hello' })).text();
+    const { page } = rig.watched;
+    await (await chat(rig.gateway.url, { model: 'demo/hello' })).text();
     await page.emulateMedia({ colorScheme: 'dark' });
     for (const hash of ['#/', '#/exchanges']) {
       await page.setViewportSize({ width: 360, height: 740 });
@@ -296,7 +260,7 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
   describe('requests of others', () => {
     test('a session without its CSRF token changes nothing', async () => {
       await visit('#/');
-      const statuses = await watched.page.evaluate(async () => {
+      const statuses = await rig.watched.page.evaluate(async () => {
         const send = async (headers: Record<string, string>): Promise<number> =>
           (await fetch('/admin/v1/session', { method: 'DELETE', headers })).status;
         return [await send({}), await send({ 'x-sluice-csrf': 'guessed' })];
@@ -310,7 +274,7 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
         response.end('<!doctype html><title>evil</title><iframe id="frame"></iframe>');
       });
       await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
-      const evil = await watched.context.newPage();
+      const evil = await rig.watched.context.newPage();
       await evil.goto(`http://127.0.0.1:${(page.address() as AddressInfo).port}/`);
       const seen = await evil.evaluate(async (url) => {
         const attempt = (init: RequestInit, path: string): Promise<string> =>
@@ -338,33 +302,33 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
           listen,
           framed,
         ]);
-      }, gateway.url);
+      }, rig.gateway.url);
       expect(seen).toEqual(['failed', 'opaque 0 ', 'opaque 0 ', 'failed', 'failed', 'blocked or foreign']);
       await evil.close();
       await new Promise((resolve) => page.close(resolve));
       // The session is still there.
       await visit('#/');
-      await watched.page.getByRole('heading', { name: 'Status' }).waitFor();
+      await rig.watched.page.getByRole('heading', { name: 'Status' }).waitFor();
     });
   });
 
   test('nothing is loaded from another origin, and a session ends by a logout', async () => {
     for (const hash of ['#/exchanges', '#/playground', '#/']) {
       await visit(hash);
-      await watched.page.locator('main h1').first().waitFor();
+      await rig.watched.page.locator('main h1').first().waitFor();
     }
-    const origins = await watched.page.evaluate(() => [
+    const origins = await rig.watched.page.evaluate(() => [
       ...new Set(performance.getEntriesByType('resource').map(({ name }) => new URL(name).origin)),
     ]);
-    expect(origins).toEqual([gateway.url]);
-    await watched.page.getByRole('button', { name: 'log out' }).click();
-    await watched.page.getByText('You are logged out.').waitFor();
+    expect(origins).toEqual([rig.gateway.url]);
+    await rig.watched.page.getByRole('button', { name: 'log out' }).click();
+    await rig.watched.page.getByText('You are logged out.').waitFor();
   });
 
   test('with an admin key, it opens the console, and a wrong one does not', async () => {
     const other = await startGateway({ auth: { keys: ['client-key-of-the-console-tests'] } }, { SLUICE_ADMIN_KEY: KEY });
     try {
-      const { page, context } = await openConsole(browser, other, `${other.url}/`);
+      const { page, context } = await openConsole(rig.browser, other, `${other.url}/`);
       await page.getByLabel('Admin key, or link').fill('wrong');
       await page.getByRole('button', { name: 'Log in' }).click();
       await page.getByText('is not the admin key').waitFor();

@@ -5,24 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inspect } from '@gateway/capture/inspect/inspect';
 import { accumulate } from '@sluice/core';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  checkAccessibility,
-  chunk,
-  expectNoHarm,
-  type Gateway,
-  hasBrowser,
-  hasSettled,
-  launch,
-  openConsole,
-  PATIENCE_MS,
-  renew,
-  startGateway,
-  startUpstream,
-  type Upstream,
-  type Watched,
-} from './browser.ts';
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, test } from 'vitest';
+import { checkAccessibility, chunk, hasBrowser, hasSettled, localAt, openConsole, PATIENCE_MS, useConsole } from './browser.ts';
 import { CORPUS } from './corpus.ts';
 
 const call = (index: number, name: string | undefined, text: string): object => ({
@@ -76,52 +61,29 @@ const readPosition = (page: Page): Promise<{ frame: number; events: number }> =>
 const slider = (page: Page) => page.getByRole('slider', { name: 'Playhead' });
 
 describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
-  let browser: Browser;
-  let upstream: Upstream;
-  let gateway: Gateway;
-  let watched: Watched;
+  const rig = useConsole((url) => ({ providers: localAt(url) }));
+  const { visit } = rig;
   const folder = mkdtempSync(join(tmpdir(), 'sluice-inspector-'));
 
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    const providers = { local: { protocol: 'openai-chat', base_url: `${upstream.url}/v1` } };
-    [browser, gateway] = await Promise.all([launch(), startGateway({ providers })]);
-    watched = await openConsole(browser, gateway);
-    await watched.page.getByRole('heading', { name: 'Status' }).waitFor();
-  }, PATIENCE_MS);
-
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.close();
-    await upstream?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  beforeEach(async () => {
-    watched = await renew(watched);
-  });
-
-  afterEach(() => expectNoHarm(watched));
-
-  const visit = async (hash: string): Promise<void> => void (await watched.page.goto(`${gateway.url}/${hash}`));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   const drop = async (name: string, text: string): Promise<void> => {
-    await watched.page
+    await rig.watched.page
       .locator('input[type=file]')
       .setInputFiles({ name, mimeType: 'text/event-stream', buffer: Buffer.from(text) });
-    await slider(watched.page).waitFor();
+    await slider(rig.watched.page).waitFor();
   };
 
   /** Sends a request of an Anthropic client, whose response the upstream writes in two parts. */
   async function exchange(model: string, frames: readonly string[]): Promise<void> {
-    upstream.respond = (_, response) => {
+    rig.upstream.respond = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const half = Math.ceil(frames.length / 2);
       response.write(frames.slice(0, half).join(''));
       setTimeout(() => response.end(frames.slice(half).join('')), 40);
     };
     const messages = [{ role: 'user', content: 'hello' }];
-    const response = await fetch(`${gateway.url}/v1/messages`, {
+    const response = await fetch(`${rig.gateway.url}/v1/messages`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
       body: JSON.stringify({ model, max_tokens: 100, stream: true, messages }),
@@ -131,7 +93,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
 
   /** Shows the stream of a new exchange. */
   async function showStream(): Promise<void> {
-    const { page } = watched;
+    const { page } = rig.watched;
     const frames = [chunk({ content: 'one ' }), chunk({ content: 'two ' }), chunk({ content: 'three' }, 'stop')];
     await exchange('local/inspected', frames);
     await visit('#/exchanges?filter=model%3Alocal%2Finspected');
@@ -144,7 +106,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
   }
 
   test('the stream of a captured exchange is derived, equals the recorded one, and moves by keyboard', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await showStream();
     expect(await page.getByText('sse/missing-done').count()).toBe(1);
     expect((await readMessage(page)).map(({ text }) => text)).toEqual(['one two three']);
@@ -175,7 +137,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
   });
 
   test('a frame of the client shows the bytes of the upstream that it came from', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await showStream();
     await page.getByLabel('Axis').selectOption('frames');
     const shown = page.getByText(/client frame \d+ ← event \d+ ← upstream frame 2, bytes \d+–\d+/);
@@ -190,7 +152,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
   });
 
   test('bytes that differ from the recorded ones are reported, also of a file', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await showStream();
     const id = /id=([\w-]+)/.exec(page.url())?.[1] ?? '';
     const capture = await page.evaluate(async (path) => (await fetch(path)).text(), `/admin/v1/exchanges/${id}/tape`);
@@ -207,7 +169,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
   });
 
   test('a dropped file makes no request, and its message is that of accumulate() at 50 places', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/inspect');
     await page.getByText('nothing is sent').waitFor();
     await checkAccessibility(page, 'inspector without a file');
@@ -246,7 +208,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
   });
 
   test('a file that is not a stream is refused with a reason; one with bytes can be searched by byte', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/inspect');
     await page
       .locator('input[type=file]')
@@ -266,7 +228,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
   });
 
   test('no text in a stream, a name or a page of `sluice inspect --html` becomes code', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/inspect');
     await drop(`${CORPUS[2]}.sse`, HOSTILE);
     for (const key of ['ArrowLeft', 'Shift+ArrowLeft', 'ArrowRight', 'ArrowRight']) {
@@ -279,7 +241,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
     writeFileSync(join(folder, 'hostile.sse'), HOSTILE);
     const html = execFileSync(process.execPath, [BINARY, 'inspect', '--html', '--to', 'anthropic', join(folder, 'hostile.sse')]);
     writeFileSync(join(folder, 'page.html'), html);
-    const alone = await openConsole(browser, gateway, pathToFileURL(join(folder, 'page.html')).href);
+    const alone = await openConsole(rig.browser, rig.gateway, pathToFileURL(join(folder, 'page.html')).href);
     const requests: string[] = [];
     alone.page.on('request', (request) => requests.push(request.url()));
     await slider(alone.page).waitFor();
@@ -293,7 +255,7 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
   });
 
   test('360 pixels are enough, and the dark theme has contrast', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
     await page.setViewportSize({ width: 360, height: 740 });
     await visit('#/inspect');

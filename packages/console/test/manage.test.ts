@@ -1,23 +1,9 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  chat,
-  checkAccessibility,
-  expectNoHarm,
-  type Gateway,
-  hasBrowser,
-  launch,
-  openConsole,
-  PATIENCE_MS,
-  renew,
-  startGateway,
-  startUpstream,
-  type Upstream,
-  type Watched,
-} from './browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chat, checkAccessibility, hasBrowser, openConsole, PATIENCE_MS, useConsole } from './browser.ts';
 
 const ADMIN_KEY = 'the-admin-key-of-the-manage-tests';
 const FILE_KEY = 'the-client-key-of-the-manage-tests';
@@ -36,16 +22,36 @@ const EVIL = '<img/src=x/onerror=ran(1)>';
 
 const BINARY = fileURLToPath(new URL('../../gateway/bin/sluice.js', import.meta.url));
 
+/** A configuration with all kinds of secrets. */
+function createConfig(url: string): object {
+  const local = {
+    protocol: 'openai-chat',
+    base_url: `${url}/v1`,
+    api_key: SECRETS.file,
+    headers: { 'x-literal': SECRETS.header, 'x-referred': `Token \${HEADER_FROM_ENV}` },
+  };
+  const proxied = {
+    protocol: 'openai-chat',
+    base_url: 'http://127.0.0.1:9/v1',
+    proxy: `http://u:${SECRETS.proxy}@127.0.0.1:9`,
+  };
+  return {
+    providers: { local, proxied },
+    models: { fast: 'local/m', [EVIL]: 'local/m' },
+    prices: { 'local/*': { input: '3', output: '15' } },
+    auth: { keys: [{ name: 'of-the-file', key: 'env:CLIENT' }] },
+    budgets: [{ tag: 'team=a', limit: '5usd/day' }],
+  };
+}
+
 describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIENCE_MS }, () => {
-  let browser: Browser;
-  let upstream: Upstream;
-  let gateway: Gateway;
-  let watched: Watched;
+  const { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV } = SECRETS;
+  const rig = useConsole(createConfig, { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV });
+  const { visit } = rig;
   let page: Page;
 
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    upstream.respond = (_, response) => {
+  beforeAll(() => {
+    rig.upstream.respond = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       const message = { role: 'assistant', content: 'hi' };
       const usage = { prompt_tokens: 1234, completion_tokens: 56, total_tokens: 1290 };
@@ -60,51 +66,16 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIE
         }),
       );
     };
-    const local = {
-      protocol: 'openai-chat',
-      base_url: `${upstream.url}/v1`,
-      api_key: SECRETS.file,
-      headers: { 'x-literal': SECRETS.header, 'x-referred': `Token \${HEADER_FROM_ENV}` },
-    };
-    const proxied = {
-      protocol: 'openai-chat',
-      base_url: 'http://127.0.0.1:9/v1',
-      proxy: `http://u:${SECRETS.proxy}@127.0.0.1:9`,
-    };
-    const config = {
-      providers: { local, proxied },
-      models: { fast: 'local/m', [EVIL]: 'local/m' },
-      prices: { 'local/*': { input: '3', output: '15' } },
-      auth: { keys: [{ name: 'of-the-file', key: 'env:CLIENT' }] },
-      budgets: [{ tag: 'team=a', limit: '5usd/day' }],
-    };
-    const { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV } = SECRETS;
-    [browser, gateway] = await Promise.all([launch(), startGateway(config, { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV })]);
-    watched = await openConsole(browser, gateway);
-    await watched.page.getByRole('heading', { name: 'Status' }).waitFor();
-  }, PATIENCE_MS);
-
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.close();
-    await upstream?.close();
   });
 
-  beforeEach(async () => {
-    watched = await renew(watched);
-    page = watched.page;
+  beforeEach(() => {
+    page = rig.watched.page;
   });
-
-  afterEach(() => expectNoHarm(watched));
-
-  const visit = async (hash: string): Promise<void> => {
-    await page.goto(`${gateway.url}/${hash}`);
-  };
 
   const send = async (key: string, model = 'fast', tags = ''): Promise<number> =>
     (
       await chat(
-        gateway.url,
+        rig.gateway.url,
         { model, max_tokens: 100 },
         { authorization: `Bearer ${key}`, ...(tags && { 'x-sluice-tags': tags }) },
       )
@@ -121,7 +92,7 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIE
   const change = async (method: string, path: string, body?: object): Promise<{ secret: string }> => {
     const headers = { authorization: `Bearer ${ADMIN_KEY}`, ...(body && { 'content-type': 'application/json' }) };
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
-    const response = await fetch(`${gateway.url}/admin/v1/${path}`, init);
+    const response = await fetch(`${rig.gateway.url}/admin/v1/${path}`, init);
     expect(response.ok, path).toBe(true);
     return response.json();
   };
@@ -214,7 +185,7 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIE
 
   describe('usage', () => {
     const listUsage = async (...args: string[]): Promise<Record<string, unknown>[]> => {
-      const { stdout } = await promisify(execFile)(process.execPath, [BINARY, 'usage', '--url', gateway.url, ...args], {
+      const { stdout } = await promisify(execFile)(process.execPath, [BINARY, 'usage', '--url', rig.gateway.url, ...args], {
         env: { PATH: process.env['PATH'], SLUICE_ADMIN_KEY: ADMIN_KEY },
       });
       return stdout
@@ -288,7 +259,7 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIE
         const text = await new Response((await (await download).createReadStream()) as never).text();
         const { stdout } = await promisify(execFile)(
           process.execPath,
-          [BINARY, 'usage', '--url', gateway.url, '--by', 'provider', '--since', '24h', flag],
+          [BINARY, 'usage', '--url', rig.gateway.url, '--by', 'provider', '--since', '24h', flag],
           { env: { PATH: process.env['PATH'], SLUICE_ADMIN_KEY: ADMIN_KEY } },
         );
         expect(text).toBe(stdout);
@@ -414,11 +385,11 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIE
   });
 
   test('after five wrong keys, the login shows how long to wait', async () => {
-    const stranger = await openConsole(browser, gateway, `${gateway.url}/`);
+    const stranger = await openConsole(rig.browser, rig.gateway, `${rig.gateway.url}/`);
     await stranger.page.getByLabel('Admin key, or link').fill(ADMIN_KEY);
     // Sent at once: one failure is forgiven every 12 seconds.
     const guess = (_: unknown, i: number): Promise<Response> =>
-      fetch(`${gateway.url}/admin/v1/session`, {
+      fetch(`${rig.gateway.url}/admin/v1/session`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ key: `wrong ${i}` }),

@@ -1,87 +1,52 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   chat,
   checkAccessibility,
   chunk,
-  expectNoHarm,
-  type Gateway,
   hasBrowser,
   hasSettled,
-  launch,
+  localAt,
   openConsole,
   PATIENCE_MS,
-  renew,
   startGateway,
-  startUpstream,
-  type Upstream,
-  type Watched,
+  useConsole,
 } from './browser.ts';
 import { CORPUS } from './corpus.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_MS }, () => {
-  let browser: Browser;
-  let upstream: Upstream;
-  let gateway: Gateway;
-  let watched: Watched;
+  const rig = useConsole((url) => ({ providers: localAt(url), models: { fast: 'local/m', other: 'local/o' } }));
+  const { visit } = rig;
   /** Bodies of requests that the upstream got. */
   const bodies: string[] = [];
 
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    const providers = { local: { protocol: 'openai-chat', base_url: `${upstream.url}/v1` } };
-    [browser, gateway] = await Promise.all([
-      launch(),
-      startGateway({ providers, models: { fast: 'local/m', other: 'local/o' } }),
-    ]);
-    watched = await openConsole(browser, gateway);
-    await watched.page.getByRole('heading', { name: 'Status' }).waitFor();
-  }, PATIENCE_MS);
-
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.close();
-    await upstream?.close();
-  });
-
-  beforeEach(async () => {
-    watched = await renew(watched);
-  });
-
-  afterEach(() => expectNoHarm(watched));
-
   const respond = (text: string, finish = 'stop'): void => {
-    upstream.respond = (_, response, body) => {
+    rig.upstream.respond = (_, response, body) => {
       bodies.push(body);
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.end(`${chunk({ role: 'assistant', content: text }, finish)}data: [DONE]\n\n`);
     };
   };
 
-  const visit = async (hash: string): Promise<void> => {
-    await watched.page.goto(`${gateway.url}/${hash}`);
-  };
-
   /** Sends a request, and shows its exchange when it has ended; before, the pane is loaded again. */
   const show = async (body: { model: string } & Record<string, unknown>): Promise<void> => {
-    await (await chat(gateway.url, { stream: true, ...body })).text();
+    await (await chat(rig.gateway.url, { stream: true, ...body })).text();
     await visit(`#/exchanges?filter=model%3A${encodeURIComponent(body.model)}`);
     await hasSettled(rows().first());
     await rows().first().click();
     await panel().getByText('Response').waitFor();
   };
 
-  const rows = () => watched.page.locator('.scroll [role=row][id]');
+  const rows = () => rig.watched.page.locator('.scroll [role=row][id]');
 
-  const panel = () => watched.page.getByRole('tabpanel');
+  const panel = () => rig.watched.page.getByRole('tabpanel');
 
   test('r: the request can be edited and sent to another model; the new exchange is shown', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     respond('first answer');
     await show({ model: 'fast' });
     await panel().getByText('first answer').waitFor();
@@ -105,7 +70,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   test('invalid JSON cannot be sent, and changes can be undone', async () => {
     respond('ok');
     await show({ model: 'fast' });
-    await watched.page.keyboard.press('r');
+    await rig.watched.page.keyboard.press('r');
     const editor = panel().getByRole('textbox', { name: /POST/ });
     await editor.fill('{"model": ');
     await panel().getByText('not valid JSON').waitFor();
@@ -115,7 +80,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('d: two exchanges are compared, request and response', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     for (const word of ['cat', 'dog']) {
       respond(`I like\nthe ${word}`);
       const messages = [{ role: 'user', content: `What about a ${word}?` }];
@@ -133,7 +98,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('code for SDKs: the request in another protocol, with its losses', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     respond('ok');
     await show({ model: 'fast', logit_bias: { 5: 1 } });
     await page.getByRole('tab', { name: 'Code' }).click();
@@ -149,7 +114,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('the doctor examines the bytes of the upstream, with links to the rules, and a case can be saved', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     const tools = [{ type: 'function', function: { name: 'get_weather', parameters: { type: 'object' } } }];
     const messages = [{ role: 'user', content: 'demo: call get_weather' }];
     await show({ model: 'demo/blank-ids', tools, messages });
@@ -168,10 +133,10 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('text is searched in captured bodies, and the page shows where', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     respond('The wombat sleeps.');
     for (const model of ['fast', 'local/searched']) {
-      await (await chat(gateway.url, { model, stream: true })).text();
+      await (await chat(rig.gateway.url, { model, stream: true })).text();
       respond('Another answer.');
     }
     await visit('#/exchanges');
@@ -187,12 +152,12 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('the playground sends a request with a tool and an image, and shows the response as it arrives', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/playground');
     await page.getByLabel('model').waitFor();
     await checkAccessibility(page, 'playground');
     let stream: ServerResponse | undefined;
-    upstream.respond = (_, response, body) => {
+    rig.upstream.respond = (_, response, body) => {
       bodies.push(body);
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(chunk({ role: 'assistant', content: 'It is **sunny** ' }));
@@ -240,10 +205,10 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('the playground stops a stream, keeps what it has, and continues the conversation', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/playground');
     const left = new Promise<void>((resolve) => {
-      upstream.respond = (_, response) => {
+      rig.upstream.respond = (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
         response.write(chunk({ role: 'assistant', content: 'Once upon a time' }));
         response.once('close', resolve);
@@ -265,9 +230,9 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('the playground continues after a tool call with its result', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/playground');
-    upstream.respond = (_, response) => {
+    rig.upstream.respond = (_, response) => {
       const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{"city":"Oslo"}' } };
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.end(`${chunk({ role: 'assistant', tool_calls: [call] }, 'tool_calls')}data: [DONE]\n\n`);
@@ -293,13 +258,13 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('the playground shows what is wrong with the form, a refused request and an error of the model', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await visit('#/playground');
     await page.getByLabel('model').fill('fast');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByText('Write a message of the user.').waitFor();
     await page.getByLabel('user').fill('hi');
-    upstream.respond = (_, response) => {
+    rig.upstream.respond = (_, response) => {
       response.writeHead(400, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: 'the model is on fire' } }));
     };
@@ -311,13 +276,13 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('no text of a model becomes code in the new views', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     const text = CORPUS.join('\n\n');
     respond(text);
     const tools = [{ type: 'function', function: { name: 'x', description: text } }];
     const messages = ['system', 'user'].map((role) => ({ role, content: text }));
     for (const user of [text, `${text} again`])
-      await (await chat(gateway.url, { model: `local/${CORPUS[2]}`, stream: true, messages, tools, user })).text();
+      await (await chat(rig.gateway.url, { model: `local/${CORPUS[2]}`, stream: true, messages, tools, user })).text();
     await visit('#/exchanges');
     await hasSettled(rows().first());
     await rows().first().click();
@@ -353,7 +318,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
     const count = bodies.length;
     const path = '/admin/v1/requests?path=/v1/chat/completions';
     const body = JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'from elsewhere' }] });
-    const statuses = await watched.page.evaluate(
+    const statuses = await rig.watched.page.evaluate(
       async ([url = '', text = '']) => {
         const send = async (headers: Record<string, string>): Promise<number> =>
           (await fetch(url, { method: 'POST', body: text, headers: { 'content-type': 'application/json', ...headers } })).status;
@@ -364,7 +329,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
     expect(statuses).toEqual([403, 403]);
     const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const evil = await watched.context.newPage();
+    const evil = await rig.watched.context.newPage();
     await evil.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const seen = await evil.evaluate(
       async ([url = '', text = '']) => {
@@ -379,7 +344,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
           await send({ mode: 'no-cors', headers: { 'content-type': 'text/plain' } }),
         ];
       },
-      [gateway.url + path, body],
+      [rig.gateway.url + path, body],
     );
     expect(seen).toEqual(['failed', 'opaque', 'opaque']);
     await evil.close();
@@ -388,7 +353,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
   });
 
   test('360 pixels are enough for the playground and the forms, in the dark theme', async () => {
-    const { page } = watched;
+    const { page } = rig.watched;
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 360, height: 740 });
     await visit('#/playground');
@@ -410,7 +375,7 @@ describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_M
     const keys = [{ key: 'client-key-of-the-play-tests', name: 'alice', models: ['demo/hello'] }];
     const other = await startGateway({ auth: { keys } }, { SLUICE_ADMIN_KEY: admin });
     try {
-      const { page, context } = await openConsole(browser, other, `${other.url}/`);
+      const { page, context } = await openConsole(rig.browser, other, `${other.url}/`);
       await page.getByLabel('Admin key, or link').fill(admin);
       await page.getByRole('button', { name: 'Log in' }).click();
       await page.getByRole('link', { name: 'Playground' }).click();
