@@ -22,7 +22,7 @@ export interface BodyFacts {
 
 /**
  * Watches the payloads of one stream for what cannot be taken back once its bytes are passed on. A check may wait for the
- * end of a stream before it reports that a call has no id; whoever passes bytes on may not.
+ * end of a stream before it reports that a call has no id; a watch may not, because bytes are already passed on.
  */
 export interface Watch {
   /** Reads a payload. False when it is not what the protocol's own vendor would send at this point. */

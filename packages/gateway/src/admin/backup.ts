@@ -28,19 +28,28 @@ export async function sendBackup(response: ServerResponse, { store, now, stallMs
     response.setTimeout(0);
     await store.backup(file);
     response.setTimeout(stallMs);
-    const handle = await open(file, 'r');
+    await sendOnce(response, file, now());
+  } finally {
+    copying.delete(store);
+  }
+}
+
+/** Sends a copy, whose name is removed before. */
+async function sendOnce(response: ServerResponse, file: string, now: number): Promise<void> {
+  const handle = await open(file, 'r');
+  try {
     await unlink(file);
     const { size } = await handle.stat();
-    const name = `sluice-${new Date(now()).toISOString().replace(/[-:]|\.\d+/g, '')}.db`;
+    const name = `sluice-${new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')}.db`;
     response.writeHead(200, {
       'content-type': 'application/vnd.sqlite3',
       'content-length': String(size),
       'content-disposition': `attachment; filename="${name}"`,
       'cache-control': 'no-store',
     });
-    // The stream closes the handle. A client that leaves is no failure of the gateway.
-    await pipeline(handle.createReadStream(), response).catch(() => response.destroy());
+    // A client that leaves is no failure of the gateway.
+    await pipeline(handle.createReadStream({ autoClose: false }), response).catch(() => response.destroy());
   } finally {
-    copying.delete(store);
+    await handle.close();
   }
 }

@@ -86,7 +86,7 @@ export class AdmissionGate {
     };
     return proceed(this.#options.backend.take(claim), (taken) => {
       this.#keep(admission, claim, taken);
-      // Checked after the rates: a client that sends too much is told so first.
+      // After the rates: a client that sends too many requests gets that error first.
       if (cost instanceof LimitRefusal) throw cost;
       return admission;
     });

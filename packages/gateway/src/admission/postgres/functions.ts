@@ -31,7 +31,7 @@ const NODES = `limits${FORMAT}_nodes`;
 const ROWS = `limits${FORMAT}_rows`;
 const LEASES = `limits${FORMAT}_leases`;
 
-/** How often rows that nobody uses are deleted, by one node. */
+/** How often unused rows are deleted, by one node. */
 const CLEAN_MS = 60_000;
 
 /** Rows that one call deletes at most. */
@@ -65,7 +65,7 @@ const limitCall = (timeout: string): string => `
   PERFORM set_config('lock_timeout', ${timeout}, true), set_config('enable_seqscan', 'off', true),
     set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);`;
 
-/** Refuses calls for another epoch, and those that nobody waits for any more. */
+/** Refuses calls for another epoch, and those whose caller has stopped waiting. */
 const CHECK = `${limitCall("req->>'timeout'")}
   SELECT epoch, ready INTO state FROM ${STATE} WHERE prefix = req->>'prefix';
   IF state.epoch IS DISTINCT FROM req->>'epoch' THEN RETURN jsonb_build_array('epoch', now); END IF;

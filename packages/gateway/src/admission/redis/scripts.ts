@@ -31,7 +31,7 @@ local base = req.prefix .. req.epoch .. ':'
 local LEASE, RATE, IDLE = ${LEASE_MS}, ${RATE_MS}, ${IDLE_MS}
 `;
 
-/** Refuses calls for another epoch, and those that nobody waits for any more. */
+/** Refuses calls for another epoch, and those whose caller has stopped waiting. */
 const CHECK = `
 local state = redis.call('HMGET', KEYS[1], 'epoch', 'ready')
 if state[1] ~= req.epoch then return {'epoch', now} end

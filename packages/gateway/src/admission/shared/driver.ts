@@ -55,7 +55,7 @@ export const RELOAD_MS = 10_000;
 /** After a node has died, its exchanges are closed in the ledger by another one within this time. */
 export const CRASH_MS = 120_000;
 
-/** Windows that nobody uses are forgotten, and read from the ledger again when they are. */
+/** Windows that are not used for so long are forgotten, and read from the ledger again when they are used. */
 export const IDLE_MS = 86_400_000;
 
 /** For how long a second settlement is recognised. */
