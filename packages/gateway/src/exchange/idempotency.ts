@@ -7,11 +7,11 @@ import type { Route } from '@sluice/core/engine';
 import { readBoundary } from '../http/multipart.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Caller } from '../keys/caller.ts';
-import type { ExchangeOpening, NoteRow } from '../store/index.ts';
+import type { NoteRow } from '../store/index.ts';
 import { ClientConnection } from './client-connection.ts';
-import type { BodyFacts, IdempotentResponses, KeyedResponse, SharedEnd } from './idempotent-responses.ts';
+import type { IdempotentResponses, KeyedResponse, SharedEnd } from './idempotent-responses.ts';
 import type { Result } from './model-request.ts';
-import type { ExchangeRecord } from './record.ts';
+import type { BodyFacts, ExchangeRecord, HeaderFacts } from './record.ts';
 import { LogReader, type ReaderEnd, type ResponseHead, SharedResponse } from './response-log.ts';
 import { findEnding, INTERNAL, type Services } from './types.ts';
 
@@ -30,7 +30,7 @@ export interface RepeatableRequest {
 export interface RepeatableWork {
   readBody(): Promise<Buffer>;
   readonly record: ExchangeRecord;
-  describe(): Omit<ExchangeOpening, 'id' | 'ts'>;
+  describe(): HeaderFacts;
   run(): Promise<Result>;
 }
 
@@ -56,7 +56,7 @@ async function respondKeyed(key: string, incoming: RepeatableRequest, work: Repe
     return new Follower(known, incoming, work, services).run();
   }
   const { record } = work;
-  const facts = (): BodyFacts => record.facts ?? {};
+  const facts = (): BodyFacts => record.body;
   const entry = idempotency.begin({ name, caller, fingerprint, requestId: incoming.id, facts });
   return lead(entry, idempotency, incoming, work, services);
 }
@@ -178,7 +178,7 @@ class Follower {
     const { connection } = this.#incoming;
     const { record, describe } = this.#work;
     const { limits, streams } = this.#services;
-    if (record.isKept) record.open({ ...this.#entry.facts(), ...describe() });
+    if (record.isKept) record.open(describe(), this.#entry.facts());
     // Attached before anything is awaited, so that the log keeps its bytes for this client.
     const reader = new LogReader(this.#entry.log, {
       connection,

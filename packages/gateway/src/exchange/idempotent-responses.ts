@@ -2,15 +2,12 @@
 
 import type { IdempotencyOptions } from '../config/options.ts';
 import type { Clock, Timer } from '../http/clock.ts';
-import type { ExchangeOpening } from '../store/index.ts';
 import type { Result } from './model-request.ts';
+import type { BodyFacts } from './record.ts';
 import { ResponseLog } from './response-log.ts';
 
 /** How a request ended, for those that share its response. */
 export type SharedEnd = Pick<Result, 'status' | 'ending' | 'error'>;
-
-/** What the ledger knows of a request by its body, which is the same for all requests of an entry. */
-export type BodyFacts = Pick<ExchangeOpening, 'model_requested' | 'is_stream' | 'session_id'>;
 
 /** A request with a key, and its response. */
 export interface KeyedResponse {

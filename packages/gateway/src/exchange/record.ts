@@ -28,6 +28,12 @@ export interface RecordKeeping {
   readonly redact?: (text: string) => string;
 }
 
+/** What the ledger knows of a request by its body. */
+export type BodyFacts = Pick<ExchangeOpening, 'model_requested' | 'is_stream' | 'session_id'>;
+
+/** What the ledger knows of a request by its headers. */
+export type HeaderFacts = Omit<ExchangeOpening, 'id' | 'ts' | keyof BodyFacts>;
+
 /** Records one exchange. Without `keeping`, nothing is recorded. */
 export class ExchangeRecord {
   readonly #keeping: RecordKeeping | undefined;
@@ -42,7 +48,7 @@ export class ExchangeRecord {
   #state: 'new' | 'open' | 'settled' = 'new';
   #attempt: AttemptRecord | undefined;
   #attempts = 0;
-  #facts: Omit<ExchangeOpening, 'id' | 'ts'> | undefined;
+  #body: BodyFacts = {};
   /** The write that has to be durable before the client receives content. */
   #opening: Write | undefined;
 
@@ -89,18 +95,34 @@ export class ExchangeRecord {
     return this.#attempt;
   }
 
-  /** What the record was opened with. */
-  get facts(): Omit<ExchangeOpening, 'id' | 'ts'> | undefined {
-    return this.#facts;
+  /** What is known of the body of the request; nothing before the record is opened. */
+  get body(): BodyFacts {
+    return this.#body;
   }
 
-  /** The request has been read, or could not be read. */
-  open(facts: Omit<ExchangeOpening, 'id' | 'ts'>): void {
+  /**
+   * The request has been read, or could not be read. What clients write into their requests may have their key, or one that an upstream
+   * told them. The columns are named one by one: a spread of them took 4 us of every request.
+   */
+  open(headers: HeaderFacts, body: BodyFacts = {}): void {
     if (!this.#keeping || this.#state !== 'new') return;
     this.#state = 'open';
-    this.#facts = facts;
-    if (this.#keeping.redact) redactFacts(facts, this.#keeping.redact);
-    this.#opening = this.#keeping.ledger.openExchange({ ...facts, id: this.#admission.id, ts: this.#admission.ts });
+    this.#body = body;
+    this.#opening = this.#keeping.ledger.openExchange({
+      id: this.#admission.id,
+      ts: this.#admission.ts,
+      request_id: headers.request_id,
+      key_id: headers.key_id,
+      key_name: headers.key_name,
+      tags: this.#redactAll(headers.tags),
+      session_id: this.#redact(body.session_id),
+      client_protocol: headers.client_protocol,
+      client_name: headers.client_name,
+      user_agent: this.#redact(headers.user_agent),
+      endpoint: headers.endpoint,
+      model_requested: this.#redact(body.model_requested),
+      is_stream: body.is_stream,
+    } satisfies Record<keyof ExchangeOpening, unknown>);
   }
 
   /** A request is about to be sent to an upstream. */
@@ -205,8 +227,13 @@ export class ExchangeRecord {
     return this.#waitFor(settled);
   }
 
-  #redact(text: string | undefined): string | null {
-    return text === undefined ? null : (this.#keeping?.redact?.(text) ?? text);
+  #redact(text: string | null | undefined): string | null {
+    return text === undefined || text === null ? null : (this.#keeping?.redact?.(text) ?? text);
+  }
+
+  #redactAll(texts: readonly string[] = []): readonly string[] {
+    const redact = this.#keeping?.redact;
+    return redact && texts.length > 0 ? texts.map(redact) : texts;
   }
 
   #redactNotes(notes: readonly NoteRow[]): readonly NoteRow[] {
@@ -232,14 +259,6 @@ export class ExchangeRecord {
     }
     return findWaits(keeping).add(write);
   }
-}
-
-/** What clients write into their requests may have their key, or one that an upstream told them. 0.2 us a text. */
-function redactFacts(facts: Omit<ExchangeOpening, 'id' | 'ts'>, redact: (text: string) => string): void {
-  if (facts.user_agent) facts.user_agent = redact(facts.user_agent);
-  if (facts.session_id) facts.session_id = redact(facts.session_id);
-  if (facts.model_requested) facts.model_requested = redact(facts.model_requested);
-  if (facts.tags && facts.tags.length > 0) facts.tags = facts.tags.map(redact);
 }
 
 /** A response that waits for a write. */

@@ -43,10 +43,15 @@ export class StoreKeeper implements ResponseKeeper {
     return isJson(body) ? measureReferences(body, { store: this.#store, caller, lane: readLane(lane) }) : 0;
   }
 
-  async run(request: ModelRequest, caller: Caller, services: Services): Promise<Result> {
+  run(request: ModelRequest, caller: Caller, services: Services): Promise<Result> {
     const { body, text } = request.wire;
     if (text !== undefined) checkNamedObjects(this.#store, text, caller.id);
-    if (request.client.id !== 'openai-responses' || !isJson(body)) return new Conversation(request, services).run();
+    return request.client.id === 'openai-responses' && isJson(body)
+      ? this.#runStateful(request, body, caller, services)
+      : new Conversation(request, services).run();
+  }
+
+  async #runStateful(request: ModelRequest, body: Json, caller: Caller, services: Services): Promise<Result> {
     const parts = { ...this.#createParts(caller, services), lane: readLane(request.lane) };
     const opened = openCompactions(request.wire, body, this.#capsules, caller.id);
     const known: ModelRequest = { ...request, wire: opened };

@@ -20,6 +20,8 @@ export class IdSource {
   readonly #random: () => string;
   #ms = 0;
   #count = 0;
+  /** The text of `#ms`, which many ids share. */
+  #floor: string = floorId(0);
 
   /** `random` returns UUID text; its last two groups are used. */
   constructor(now: () => number = Date.now, random: () => string = randomUUID) {
@@ -31,22 +33,25 @@ export class IdSource {
   next(): Admission {
     const ts = Math.floor(this.#now());
     this.#advance(ts);
-    return { id: `${floorId(this.#ms)}-7${this.#count.toString(16).padStart(3, '0')}${this.#random().slice(18)}`, ts };
+    return { id: `${this.#floor}-7${COUNTS[this.#count]}${this.#random().slice(18)}`, ts };
   }
 
   #advance(ts: number): void {
-    if (ts > this.#ms || this.#ms - ts > MAX_ID_LEAD_MS) {
-      this.#ms = ts;
-      this.#count = 0;
-    } else if (++this.#count > MAX_COUNT) {
-      this.#ms += 1;
-      this.#count = 0;
-    }
+    if (ts > this.#ms || this.#ms - ts > MAX_ID_LEAD_MS) this.#begin(ts);
+    else if (++this.#count > MAX_COUNT) this.#begin(this.#ms + 1);
+  }
+
+  #begin(ms: number): void {
+    this.#ms = ms;
+    this.#count = 0;
+    this.#floor = floorId(ms);
   }
 }
 
 /** 12 bits count the ids of one millisecond. */
 const MAX_COUNT = 0xfff;
+
+const COUNTS: readonly string[] = Array.from({ length: MAX_COUNT + 1 }, (_, count) => count.toString(16).padStart(3, '0'));
 
 /** The lowest text that an id of this time can have; no id of an earlier time is above it. */
 export function floorId(ms: number): string {

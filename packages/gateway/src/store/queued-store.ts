@@ -30,7 +30,14 @@ import {
 import type { Ledger, StoreOptions, StoreReader } from './store.ts';
 import { type QueueStatus, type SendBatch, type Write, WriteQueue } from './write-queue.ts';
 
-const DEFAULTS = { maxQueuedRows: 10_000, batchRows: 100, batchMs: 20, smallRows: 4, closeMs: 10_000 } as const;
+const DEFAULTS = {
+  maxQueuedRows: 10_000,
+  batchRows: 100,
+  maxBatchRows: 500,
+  batchMs: 20,
+  smallRows: 4,
+  closeMs: 10_000,
+} as const;
 
 /** A ledger whose rows wait in a queue until they are durable. */
 export abstract class QueuedStore implements Ledger, StoreReader {
@@ -45,8 +52,8 @@ export abstract class QueuedStore implements Ledger, StoreReader {
     this.#reader = reader;
     this.#ids = new IdSource(options.wallClock);
     this.#closeMs = options.closeMs ?? DEFAULTS.closeMs;
-    const { maxQueuedRows = DEFAULTS.maxQueuedRows, batchRows = DEFAULTS.batchRows, batchMs = DEFAULTS.batchMs } = options;
-    this.#queue = new WriteQueue(send, { maxQueuedRows, batchRows, batchMs, smallRows: DEFAULTS.smallRows }, this.clock);
+    const { maxQueuedRows, batchRows, maxBatchRows, batchMs, smallRows } = { ...DEFAULTS, ...options };
+    this.#queue = new WriteQueue(send, { maxQueuedRows, batchRows, maxBatchRows, batchMs, smallRows }, this.clock);
   }
 
   // ---- the ledger

@@ -96,34 +96,55 @@ function computeSums(row: SummedRow): number[] {
 /** The key columns of a roll-up row. */
 export const ROLLUP_KEY = ['rollup', 'bucket', 'tag', 'key_id', 'model', 'provider'] as const;
 
-/** Collects what the exchanges of one transaction add, so that each roll-up row is written once. */
+/** Key columns of a roll-up row, and what is added to it. */
+interface Change {
+  readonly key: SqlValue[];
+  readonly sums: number[];
+}
+
+/**
+ * Collects what the exchanges of one transaction add, so that each roll-up row is written once. Exchanges that belong to the same rows
+ * are summed first: a batch has few combinations of hour, key, model, provider and tags.
+ */
 export class RollupChanges {
-  readonly #changes = new Map<string, { key: SqlValue[]; sums: number[] }>();
+  readonly #combinations = new Map<string, { row: SummedRow; sums: number[] }>();
 
-  /** Adds a settled exchange to all of its roll-ups. */
+  /** Adds a settled exchange. */
   add(row: SummedRow): void {
-    const sums = computeSums(row);
-    const tags: string[] = row.tags === '[]' ? [] : JSON.parse(row.tags);
-    for (const rollup of ROLLUPS) {
-      if (!rollup.dimensions.includes('tag')) this.#addTo(rollup, row, '', sums);
-      else for (const tag of tags) this.#addTo(rollup, row, tag, sums);
-    }
-  }
-
-  #addTo({ id, grain, dimensions }: Rollup, row: SummedRow, tag: string, sums: readonly number[]): void {
-    const pick = (dimension: Dimension, value: string | null): string => (dimensions.includes(dimension) ? (value ?? '') : '');
-    const bucket = Math.floor(row.ts / GRAIN_MS[grain]);
-    const key = [id, bucket, tag, pick('key', row.key_id), pick('model', row.model), pick('provider', row.provider)];
-    const name = key.join('\0');
-    const known = this.#changes.get(name);
-    if (!known) this.#changes.set(name, { key, sums: [...sums] });
-    else for (const [index, value] of sums.entries()) known.sums[index] = (known.sums[index] ?? 0) + value;
+    const name = [Math.floor(row.ts / GRAIN_MS.hour), row.key_id, row.model, row.provider, row.tags].join('\0');
+    const known = this.#combinations.get(name);
+    if (known) addSums(known.sums, computeSums(row));
+    else this.#combinations.set(name, { row, sums: computeSums(row) });
   }
 
   /** The rows to add to the table: key columns, then sums. */
   *rows(): Iterable<SqlValue[]> {
-    for (const { key, sums } of this.#changes.values()) yield [...key, ...sums];
+    const changes = new Map<string, Change>();
+    for (const { row, sums } of this.#combinations.values())
+      for (const key of listKeys(row)) {
+        const name = key.join('\0');
+        const known = changes.get(name);
+        if (known) addSums(known.sums, sums);
+        else changes.set(name, { key, sums: [...sums] });
+      }
+    for (const { key, sums } of changes.values()) yield [...key, ...sums];
   }
+}
+
+function addSums(to: number[], sums: readonly number[]): void {
+  for (const [index, value] of sums.entries()) to[index] = (to[index] ?? 0) + value;
+}
+
+/** The keys of all roll-up rows that an exchange belongs to. */
+function listKeys(row: SummedRow): SqlValue[][] {
+  const tags: string[] = row.tags === '[]' ? [] : JSON.parse(row.tags);
+  return ROLLUPS.flatMap((rollup) => (rollup.dimensions.includes('tag') ? tags : ['']).map((tag) => buildKey(rollup, row, tag)));
+}
+
+function buildKey({ id, grain, dimensions }: Rollup, row: SummedRow, tag: string): SqlValue[] {
+  const pick = (dimension: Dimension, value: string | null): string => (dimensions.includes(dimension) ? (value ?? '') : '');
+  const bucket = Math.floor(row.ts / GRAIN_MS[grain]);
+  return [id, bucket, tag, pick('key', row.key_id), pick('model', row.model), pick('provider', row.provider)];
 }
 
 /** A part of a query: the rows of one roll-up in a range of its buckets. */

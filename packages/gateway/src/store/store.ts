@@ -99,8 +99,10 @@ export interface StoreOptions {
   readonly boot?: string;
   /** Rows that may wait; 10,000 by default. */
   readonly maxQueuedRows?: number;
-  /** Rows of one transaction; 100 by default. */
+  /** So many rows are written without waiting for more; 100 by default. */
   readonly batchRows?: number;
+  /** The most rows of one transaction; 500 by default. */
+  readonly maxBatchRows?: number;
   /** The least time from one transaction to the next; 20 by default. */
   readonly batchMs?: number;
   /** Space kept in reserve for a full disk; 16 MiB by default, 0 for none. */

@@ -6,8 +6,10 @@ import { StoreError } from './errors.ts';
 export interface QueueLimits {
   /** Rows that may wait before new exchanges are refused. Rows of admitted exchanges may use as many again. */
   readonly maxQueuedRows: number;
-  /** Rows of one transaction. */
+  /** So many rows are written at once, without waiting for more. */
   readonly batchRows: number;
+  /** The most rows of one transaction. When rows wait for the one before, a large transaction catches up. */
+  readonly maxBatchRows: number;
   /**
    * The least time from one transaction to the next, unless a batch is full: many clients share a transaction. A row after a
    * pause, or after a small transaction, is written at once.
@@ -32,8 +34,8 @@ export interface QueueStatus {
 }
 
 /**
- * A row on its way to the database. It can be awaited: it resolves when it is durable, and rejects with a `StoreError`. A row that
- * nobody waits for costs no promise, and its failure is counted in the status only.
+ * A row on its way to the database. It can be awaited: it resolves when it is durable, and rejects with a `StoreError`. A row that is
+ * not awaited costs no promise, and its failure is counted in the status only.
  */
 export class Write implements PromiseLike<undefined> {
   #end: 'none' | 'durable' | StoreError = 'none';
@@ -166,7 +168,7 @@ export class WriteQueue<Row> {
     if (this.#state !== 'scheduled' && this.#state !== 'retrying') return;
     this.#timer?.close();
     this.#state = 'sending';
-    const batch = this.#entries.slice(0, this.#limits.batchRows);
+    const batch = this.#entries.slice(0, this.#limits.maxBatchRows);
     if (batch.length > this.#limits.smallRows) this.#lastSent = this.#clock.now();
     try {
       const rejected = await this.#send(batch.map(({ row }) => row));

@@ -156,7 +156,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
   test('gets the partition of a day while rows of this day are written, and none is rejected', async () => {
     const url = await createAddress();
     const now = Date.now() - 20 * DAY;
-    const store = await start(url, { wallClock: () => now, batchMs: 1, batchRows: 5 });
+    const store = await start(url, { wallClock: () => now, batchMs: 1, batchRows: 5, maxBatchRows: 5 });
     let isDone = false;
     const work = Promise.all(
       Array.from({ length: 10 }, async () => {
@@ -237,7 +237,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
   test('that ends during commits loses nothing and counts nothing twice', async () => {
     const url = await createTables();
     const server = await startPostgres();
-    const store = await start(url, { batchMs: 1, batchRows: 7 });
+    const store = await start(url, { batchMs: 1, batchRows: 7, maxBatchRows: 7 });
     let isDone = false;
     const work = Promise.all(
       Array.from({ length: 10 }, async () => {

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../src/http/clock.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { type SendBatch, WriteQueue } from '../../src/store/write-queue.ts';
 
-const LIMITS = { maxQueuedRows: 10, batchRows: 3, batchMs: 20, smallRows: 0 };
+const LIMITS = { maxQueuedRows: 10, batchRows: 3, maxBatchRows: 3, batchMs: 20, smallRows: 0 };
 
 /** A clock that only moves by `advance`. */
 function createClock(): Clock & { advance: (ms: number) => Promise<void> } {
@@ -72,7 +72,7 @@ describe('grouping', () => {
   });
 
   test('rows after a small batch do not wait; rows after another one do', async () => {
-    const { queue, batches, clock } = createQueue(undefined, { maxQueuedRows: 10, batchRows: 5, batchMs: 20, smallRows: 1 });
+    const { queue, batches, clock } = createQueue(undefined, { ...LIMITS, batchRows: 5, maxBatchRows: 5, smallRows: 1 });
     for (const row of [1, 2, 3]) {
       void pushAll(queue, row);
       await clock.advance(1);
@@ -101,6 +101,21 @@ describe('grouping', () => {
     expect(batches.length, 'the timer of the batch is gone').toBe(2);
   });
 
+  test('what has waited for a batch follows in one larger batch', async () => {
+    let finish: (() => void)[] = [];
+    const send: SendBatch<number> = () => new Promise((resolve) => finish.push(() => resolve([])));
+    const { queue, batches, clock } = createQueue(send, { ...LIMITS, maxBatchRows: 6 });
+    void pushAll(queue, 1, 2, 3);
+    await clock.advance(0);
+    void pushAll(queue, 4, 5, 6, 7, 8, 9, 10);
+    for (let turn = 0; turn < 3; turn++) {
+      for (const done of finish.splice(0)) done();
+      await clock.advance(100);
+    }
+    expect(batches).toEqual([[1, 2, 3], [4, 5, 6, 7, 8, 9], [10]]);
+    finish = [];
+  });
+
   test('one batch is under way at a time, and rows keep their order', async () => {
     let finish: (() => void)[] = [];
     const { queue, batches, clock } = createQueue(() => new Promise((resolve) => finish.push(() => resolve([]))));
@@ -120,10 +135,9 @@ describe('grouping', () => {
 describe('back-pressure', () => {
   test('with the default limit, 10,000 rows wait and the next exchange is refused', async () => {
     const { queue, clock } = createQueue(() => new Promise(() => {}), {
+      ...LIMITS,
       maxQueuedRows: 10_000,
       batchRows: 100,
-      batchMs: 20,
-      smallRows: 0,
     });
     for (let row = 0; row < 10_000; row++) {
       expect(queue.accepting).toBe(true);

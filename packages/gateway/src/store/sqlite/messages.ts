@@ -2,7 +2,7 @@
 import type { AuditEntry, AuditQuery, KeyRecord } from '../../keys/records.ts';
 import type { StoreErrorCode } from '../errors.ts';
 import type { Filter } from '../filter.ts';
-import type { Boot, Operation } from '../operations.ts';
+import type { Boot } from '../operations.ts';
 import type { ListQuery, SpendingQuery, UsageQuery } from '../queries.ts';
 
 /** What a worker needs to start. */
@@ -30,7 +30,8 @@ interface Retention {
 
 /** A request to a worker. */
 export type WorkerRequest =
-  | { readonly kind: 'write'; readonly operations: readonly Operation[] }
+  /** The operations as JSON: as objects, they take the worker three times as long to receive. */
+  | { readonly kind: 'write'; readonly operations: string }
   | { readonly kind: 'list'; readonly query: ListQuery }
   | { readonly kind: 'count'; readonly filter: Filter }
   | { readonly kind: 'get'; readonly exchange: string }

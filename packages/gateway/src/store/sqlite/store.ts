@@ -150,7 +150,7 @@ class SqliteStore extends QueuedStore implements Store {
 
   constructor(options: StoreOptions, boot: string, { writer, reader, recovery }: Workers) {
     const queries = new SqliteReader(reader);
-    super(options, queries, (operations) => writer.request({ kind: 'write', operations }));
+    super(options, queries, (operations) => writer.request({ kind: 'write', operations: JSON.stringify(operations) }));
     this.folder = options.folder;
     this.boot = boot;
     this.#reader = queries;

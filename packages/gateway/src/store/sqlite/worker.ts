@@ -1,6 +1,7 @@
 /** The worker thread of the store. All native calls happen here, inside `guard`, so that no fsync and no lock stops the event loop. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { StoreError, type StoreErrorCode } from '../errors.ts';
+import type { Operation } from '../operations.ts';
 import type { Queries } from '../queries.ts';
 import { SCHEMA_VERSION } from '../rows.ts';
 import { type Database, type Guard, openReader, openWriter, RESULT, readResultCode, readVersion } from './database.ts';
@@ -143,7 +144,7 @@ class WriterWorker extends ReaderWorker {
   override async handle(request: WorkerRequest): Promise<unknown> {
     switch (request.kind) {
       case 'write':
-        return this.#write(request.operations);
+        return this.#write(JSON.parse(request.operations));
       case 'saveKey':
         return this.#attemptWrite(() => this.keys.save(request.record, request.entry));
       case 'touchKeys':
@@ -159,7 +160,7 @@ class WriterWorker extends ReaderWorker {
     }
   }
 
-  #write(operations: Parameters<SqliteLedger['write']>[0]): unknown {
+  #write(operations: readonly Operation[]): unknown {
     return this.#attemptWrite(() => this.#ledger.write(operations));
   }
 
