@@ -117,7 +117,7 @@ export class ExchangeRecord {
       tags: this.#redactAll(headers.tags),
       session_id: this.#redact(body.session_id),
       client_protocol: headers.client_protocol,
-      client_name: headers.client_name,
+      client_name: this.#redact(headers.client_name),
       user_agent: this.#redact(headers.user_agent),
       endpoint: headers.endpoint,
       model_requested: this.#redact(body.model_requested),
@@ -542,3 +542,8 @@ export function findSession(headers: HeaderBag, body: unknown): string | undefin
 }
 
 const SESSION_HEADERS = ['x-sluice-session', 'session_id', 'session-id', 'x-session-id', 'conversation_id'];
+
+/** The name of a client in its User-Agent, without the version: `claude-cli`, `OpenAI/JS`, `ai-sdk/openai`. */
+export const findClientName = (userAgent: string | undefined): string | undefined => CLIENT_NAME.exec(userAgent ?? '')?.[0];
+
+const CLIENT_NAME = /^[^\s(]{1,100}?(?=[/ ]v?\d|[\s(]|$)/;
