@@ -45,15 +45,25 @@ const serve = (checkout, config) => (port) => [
   ...(hasLedger(checkout) ? ['--data', mkdtempSync(join(FOLDER, 'data-'))] : []),
 ];
 
-/** Sluice with its ledger on disk, beside the same without it. `plain`: the subject that it is compared with. */
+/** What a gateway on a laptop does more than one with keys: it keeps the newest bodies in memory for the console. */
+const RING_OFF = 'capture: { ring: off }\n';
+
+/**
+ * Sluice with its ledger on disk, beside the same without it; and with the bodies for the console, beside the ledger alone. `plain`: the
+ * subject that it is compared with.
+ */
 function ledgersOf(plain) {
-  return ['strict', 'relaxed'].map((durability) => ({
+  const build = (name, beside, text) => ({
     ...plain,
-    name: `${plain.name}, ${durability} ledger`,
+    name: `${plain.name}, ${name}`,
     goal: undefined,
-    plain: plain.name,
-    argv: serve(HERE, writeConfig(`${durability}.yaml`, `durability: ${durability}\n`)),
-  }));
+    plain: beside,
+    argv: serve(HERE, writeConfig(`${name}.yaml`, text)),
+  });
+  const strict = build('strict ledger', plain.name, RING_OFF);
+  const relaxed = build('relaxed ledger', plain.name, `durability: relaxed\n${RING_OFF}`);
+  const ring = build('strict ledger and bodies', strict.name, '');
+  return [strict, relaxed, { ...ring, atMost: {} }];
 }
 
 /** Sluice with a ledger and a key with every kind of limit, beside the same program with a key that has none. */
