@@ -92,11 +92,16 @@ describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
     await begun;
     const row = rows().filter({ hasText: 'local/slow' });
     await row.getByText('live').waitFor();
+    await row.click();
+    const panel = rig.watched.page.getByRole('tabpanel');
+    await panel.evaluate((element) => element.setAttribute('data-before', ''));
     stream?.write(chunk({ content: 'two' }, 'stop'));
     stream?.end('data: [DONE]\n\n');
     await (await running).text();
     await hasSettled(row);
     expect(await row.count()).toBe(1);
+    await panel.getByText('one two').waitFor();
+    expect(await panel.getAttribute('data-before'), 'the pane is not built again').toBe('');
   });
 
   test('a failed exchange is found by a filter in the address', async () => {

@@ -18,7 +18,7 @@ type Converted = AdminResponses['POST requests/convert'];
 /** The view of the request as code. */
 export default function CodeTab({ detail: { exchange } }: TabProps): JSX.Element {
   const { id, outcome } = exchange;
-  const tape = useLoaded((signal) => call('GET exchanges/{id}/tape', { id, signal }), [id, outcome]);
+  const tape = useLoaded((signal) => call('GET exchanges/{id}/tape', { id, signal }), [id], { revision: outcome });
   if (tape.is === 'failed' && tape.status === 404) return <NotCaptured />;
   return <Await state={tape}>{(capture) => <Code capture={capture} />}</Await>;
 }

@@ -14,7 +14,7 @@ type Part = Conversation['request'][number];
 /** The view of the conversation. */
 export function ConversationTab({ detail: { exchange } }: TabProps): JSX.Element {
   const { id, outcome } = exchange;
-  const state = useLoaded((signal) => call('GET exchanges/{id}/conversation', { id, signal }), [id, outcome]);
+  const state = useLoaded((signal) => call('GET exchanges/{id}/conversation', { id, signal }), [id], { revision: outcome });
   if (outcome === 'live') return <p class="muted">In flight. The conversation is shown when the exchange has ended.</p>;
   if (state.is === 'failed' && state.status === 404) return <NotCaptured />;
   return <Await state={state}>{(conversation) => <Messages conversation={conversation} />}</Await>;

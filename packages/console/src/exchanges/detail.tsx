@@ -51,8 +51,8 @@ export function Detail({ id, tab, list }: { id: string; tab: string; list: Excha
     const at = list.rows.indexOf(id);
     return at < 0 ? undefined : list.rows.slice(at, at + 1)[0]?.outcome;
   }).value;
-  // Loaded again when the exchange ends.
-  const state = useLoaded((signal) => call('GET exchanges/{id}', { id, signal }), [id, outcome]);
+  // Loaded again when the exchange ends; meanwhile what is shown stays, with what was typed into it.
+  const state = useLoaded((signal) => call('GET exchanges/{id}', { id, signal }), [id], { revision: outcome });
   const chosen = TABS.find((one) => one.id === tab) ?? TABS[0];
   useKeys(
     {

@@ -21,7 +21,7 @@ interface Body {
 /** The view of the bodies. */
 export function RawTab({ detail: { exchange } }: TabProps): JSX.Element {
   const { id, outcome } = exchange;
-  const state = useLoaded((signal) => call('GET exchanges/{id}/tape', { id, signal }), [id, outcome]);
+  const state = useLoaded((signal) => call('GET exchanges/{id}/tape', { id, signal }), [id], { revision: outcome });
   if (outcome === 'live') return <p class="muted">In flight. The bodies are shown when the exchange has ended.</p>;
   if (state.is === 'failed' && state.status === 404) return <NotCaptured />;
   return (

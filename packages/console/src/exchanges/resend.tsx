@@ -18,7 +18,7 @@ import type { TabProps } from './detail.tsx';
 export default function ResendTab({ detail: { exchange } }: TabProps): JSX.Element {
   const { id, outcome, key_id } = exchange;
   const sender = useSender();
-  const tape = useLoaded((signal) => call('GET exchanges/{id}/tape', { id, signal }), [id, outcome]);
+  const tape = useLoaded((signal) => call('GET exchanges/{id}/tape', { id, signal }), [id], { revision: outcome });
   if (tape.is === 'failed' && tape.status === 404) return <NotCaptured />;
   return (
     <Await state={sender}>

@@ -26,30 +26,40 @@ export type Loaded<Value> =
 /** When a value is loaded again while the old one is still shown. */
 interface Refresh {
   readonly everyMs?: number;
-  /** A number that rises. */
-  readonly revision?: number;
+  /** Another value of it means that the resource has changed. */
+  readonly revision?: string | number | undefined;
 }
 
 /** Loads a value for a component, from the start when one of `inputs` changes. */
 export function useLoaded<Value>(
   load: (signal: AbortSignal) => Promise<Value>,
   inputs: readonly unknown[],
-  { everyMs, revision = 0 }: Refresh = {},
+  { everyMs, revision }: Refresh = {},
 ): Loaded<Value> {
   const [state, setState] = useState<Loaded<Value>>({ is: 'loading' });
   const run = useRef<() => void>(() => undefined);
+  const seen = useRef(revision);
   // Before anything is drawn: the value of other inputs must not be shown as that of these.
   useLayoutEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
     setState({ is: 'loading' });
+    let [asked, shown] = [0, 0];
     run.current = () => {
+      const number = ++asked;
+      const show = (loaded: Loaded<Value>): void => {
+        // A slow response must not replace that of a later request.
+        if (signal.aborted || number < shown) return;
+        shown = number;
+        setState(loaded);
+      };
       load(signal).then(
-        (value) => !signal.aborted && setState({ is: 'ready', value }),
-        (error: unknown) => !signal.aborted && setState(describeFailure(error)),
+        (value) => show({ is: 'ready', value }),
+        (error: unknown) => show(describeFailure(error)),
       );
     };
     run.current();
+    seen.current = revision;
     const timer = everyMs === undefined ? undefined : setInterval(run.current, everyMs);
     return () => {
       clearInterval(timer);
@@ -57,7 +67,9 @@ export function useLoaded<Value>(
     };
   }, inputs);
   useEffect(() => {
-    if (revision > 0) run.current();
+    if (seen.current === revision) return;
+    seen.current = revision;
+    run.current();
   }, [revision]);
   return state;
 }
