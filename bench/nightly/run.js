@@ -23,6 +23,7 @@ const PROOFS = [
   { name: 'gateway-kills', script: './gateway-kills.js' },
   { name: 'node-kills', script: './node-kills.js' },
   { name: 'node-restarts', script: './node-restarts.js' },
+  { name: 'pooler', script: './pooler.js' },
   { name: 'limit-leaks', script: './limit-leaks.js' },
   { name: 'soak', script: './soak.js' },
   { name: 'adapters', script: './adapters.js' },

@@ -57,7 +57,7 @@ async function startPostgres(): Promise<LimitsServer> {
   return {
     url,
     createDriver: (options, events) => new PostgresDriver({ ...options, url, clock: REAL_CLOCK }, events),
-    flush: () => postgres.query(url, 'TRUNCATE limits1_state, limits1_nodes, limits1_rows, limits1_leases'),
+    flush: () => retryDeadlocks(() => postgres.query(url, 'TRUNCATE limits1_state, limits1_nodes, limits1_rows, limits1_leases')),
     freeze: () => postgres.freeze(),
     thaw: () => postgres.thaw(),
     // A crash: the tables of limits are empty afterwards.
@@ -65,6 +65,17 @@ async function startPostgres(): Promise<LimitsServer> {
     restart: () => postgres.resume(),
     stop: () => postgres.stop(),
   };
+}
+
+/** A call may hold a table that the statement needs, and wait for one that the statement has. */
+async function retryDeadlocks<Result>(run: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!String(error).includes('deadlock detected')) throw error;
+    }
+  }
 }
 
 /** What limits can be shared by. */

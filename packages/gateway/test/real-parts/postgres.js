@@ -4,6 +4,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { PgBouncer } from './pgbouncer.js';
 import { createTestFolder, endProcess, endWithTests, findPort } from './programs.js';
 
 const VERSIONS = '/usr/lib/postgresql';
@@ -56,6 +57,8 @@ const copyFolder = (from, to) => execFileSync('cp', ['-a', from, to]);
 /** A server that is killed with its machine loses data. One that is killed alone does not. */
 const QUICK = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'];
 
+const END_CONNECTIONS = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1';
+
 /** A server. */
 export class PostgresServer {
   #bin = '';
@@ -65,8 +68,12 @@ export class PostgresServer {
   #child;
   #count = 0;
   #isDurable = false;
+  #pooler;
 
-  /** Starts a new and empty server. `isDurable`: it waits for the disk, as in production. */
+  /**
+   * Starts a new and empty server. `isDurable`: it waits for the disk, as in production. With `SLUICE_POOLER=1`, addresses of databases are
+   * those of a PgBouncer in front of it.
+   */
   static async start({ isDurable = false } = {}) {
     const server = new PostgresServer();
     server.#isDurable = isDurable;
@@ -77,6 +84,7 @@ export class PostgresServer {
     copyCluster(server.#bin, server.#folder, server.#user);
     server.#port = await findPort();
     await server.resume();
+    if (process.env['SLUICE_POOLER']) server.#pooler = await PgBouncer.start({ port: server.#port, user: server.#user });
     return server;
   }
 
@@ -131,12 +139,14 @@ export class PostgresServer {
   async createDatabase(template) {
     const name = `test_${process.pid}_${++this.#count}`;
     const from = template === undefined ? 'template1' : template.slice(template.lastIndexOf('/') + 1);
-    await this.query(this.#address('postgres'), `CREATE DATABASE ${name} TEMPLATE ${from}`);
-    return this.#address(name);
+    // A pooler keeps its connections.
+    if (this.#pooler) await this.query(this.#address('postgres', this.#port), END_CONNECTIONS, [from]);
+    await this.query(this.#address('postgres', this.#port), `CREATE DATABASE ${name} TEMPLATE ${from}`);
+    return this.#address(name, this.#pooler?.port ?? this.#port);
   }
 
-  #address(name) {
-    return `postgres://test@127.0.0.1:${this.#port}/${name}`;
+  #address(name, port) {
+    return `postgres://test@127.0.0.1:${port}/${name}`;
   }
 
   /**
@@ -156,6 +166,7 @@ export class PostgresServer {
 
   /** Ends the server and deletes its data. */
   async stop() {
+    await this.#pooler?.stop();
     await this.halt('SIGQUIT');
     rmSync(this.#folder, { recursive: true, force: true });
   }
