@@ -191,7 +191,7 @@ function listFacts(row: ExchangeRow): Fact[] {
     ['model', formatModels(row) + (isRenamed(row) ? `, responded as ${row.model_answered}` : '')],
     ['rule', row.route_rule ?? ''],
     ['endpoint', row.endpoint ?? ''],
-    ['client', [row.client_name, row.user_agent].filter(Boolean).join(', ')],
+    ['client', row.user_agent ?? row.client_name ?? ''],
     ['key', named],
     ['tags', row.tags.join(', ')],
     ['session', row.session_id ?? ''],
