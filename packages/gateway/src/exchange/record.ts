@@ -32,7 +32,7 @@ export interface RecordKeeping {
 export type BodyFacts = Pick<ExchangeOpening, 'model_requested' | 'is_stream' | 'session_id'>;
 
 /** What the ledger knows of a request by its headers. */
-export type HeaderFacts = Omit<ExchangeOpening, 'id' | 'ts' | keyof BodyFacts>;
+export type HeaderFacts = Omit<ExchangeOpening, 'id' | 'ts' | 'client_name' | keyof BodyFacts>;
 
 /** Records one exchange. Without `keeping`, nothing is recorded. */
 export class ExchangeRecord {
@@ -108,6 +108,7 @@ export class ExchangeRecord {
     if (!this.#keeping || this.#state !== 'new') return;
     this.#state = 'open';
     this.#body = body;
+    const userAgent = this.#redact(headers.user_agent);
     this.#opening = this.#keeping.ledger.openExchange({
       id: this.#admission.id,
       ts: this.#admission.ts,
@@ -117,8 +118,8 @@ export class ExchangeRecord {
       tags: this.#redactAll(headers.tags),
       session_id: this.#redact(body.session_id),
       client_protocol: headers.client_protocol,
-      client_name: this.#redact(headers.client_name),
-      user_agent: this.#redact(headers.user_agent),
+      client_name: findClientName(userAgent),
+      user_agent: userAgent,
       endpoint: headers.endpoint,
       model_requested: this.#redact(body.model_requested),
       is_stream: body.is_stream,
@@ -544,6 +545,6 @@ export function findSession(headers: HeaderBag, body: unknown): string | undefin
 const SESSION_HEADERS = ['x-sluice-session', 'session_id', 'session-id', 'x-session-id', 'conversation_id'];
 
 /** The name of a client in its User-Agent, without the version: `claude-cli`, `OpenAI/JS`, `ai-sdk/openai`. */
-export const findClientName = (userAgent: string | undefined): string | undefined => CLIENT_NAME.exec(userAgent ?? '')?.[0];
+export const findClientName = (userAgent: string | null): string | undefined => CLIENT_NAME.exec(userAgent ?? '')?.[0];
 
 const CLIENT_NAME = /^[^\s(]{1,100}?(?=[/ ]v?\d|[\s(]|$)/;

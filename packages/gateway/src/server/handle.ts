@@ -13,7 +13,7 @@ import { respondOnce } from '../exchange/idempotency.ts';
 import type { ModelRequest, Result } from '../exchange/model-request.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
 import { type ForwardedRequest, passBytes } from '../exchange/pass-bytes.ts';
-import { ExchangeRecord, findClientName, findSession, type HeaderFacts } from '../exchange/record.ts';
+import { ExchangeRecord, findSession, type HeaderFacts } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import { endBeforeRequest, parseRequest, readBody } from '../exchange/request-body.ts';
 import type { Lane } from '../exchange/state.ts';
@@ -122,7 +122,6 @@ const describeRequest = ({ id, route, headers, caller }: Incoming): HeaderFacts 
   key_id: caller?.id || null,
   key_name: caller?.name || null,
   client_protocol: route.client.id,
-  client_name: findClientName(headers['user-agent']),
   user_agent: headers['user-agent'],
   endpoint: route.type.toLowerCase(),
   tags: readTags(headers, caller),

@@ -21,7 +21,7 @@ describe('the name of a client', () => {
     ['curl(1)', 'curl'],
     ['(unknown)', undefined],
     ['', undefined],
-    [undefined, undefined],
+    [null, undefined],
     ['x'.repeat(101), undefined],
   ])('%j: %j', (userAgent, name) => expect(findClientName(userAgent)).toBe(name));
 
