@@ -11,7 +11,7 @@ import type { GatewayState, LimitsAddress, StoreAddress } from '../config/resolv
 import { Secret, type SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';
 import type { Services } from '../exchange/types.ts';
-import type { Clock } from '../http/clock.ts';
+import type { Clock, Timer } from '../http/clock.ts';
 import { KeyBook, KeyError } from '../keys/key-book.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -142,16 +142,31 @@ const MEMORY = 'memory';
 const DEFAULT = 'default';
 
 /** Reads what was spent before from the ledger. Without a store, nothing was. */
-export const createReadSpending =
-  (store: Store | undefined): ReadSpending =>
-  async ({ by, of }, since) => {
-    if (!store) return 0;
+export function createReadSpending(store: Store | undefined, clock: Clock): ReadSpending {
+  if (!store) return async () => 0;
+  const read: ReadSpending = async ({ by, of }, since) => {
     const { last_error: reason } = store.status();
     if (reason !== null) throw new StoreError('unavailable', reason);
     // The exchanges of this run count, too: a budget may be added while the gateway runs.
     await store.sync();
     return store.spending({ by, of, since });
   };
+  return async (account, since) => {
+    let timer: Timer | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const error = new StoreError('unavailable', `the ledger did not answer within ${SPENDING_MS / 1000} s`);
+      timer = clock.setTimer(() => reject(error), SPENDING_MS).unref();
+    });
+    try {
+      return await Promise.race([read(account, since), late]);
+    } finally {
+      timer?.close();
+    }
+  };
+}
+
+/** How long a request with a budget waits for a database that does not answer. The database itself may take longer for a statement. */
+const SPENDING_MS = 5000;
 
 /** Opens the limits that several gateways share; undefined when they are in memory. */
 export async function openLimits(
@@ -174,7 +189,7 @@ export async function openLimits(
     nodes: limitsStore.nodes * workers,
     clock,
     log,
-    readSpending: createReadSpending(store),
+    readSpending: createReadSpending(store, clock),
     onConnectError,
     onInsured: () => metrics().insuredRequests.inc(),
     onFailure: () => metrics().limitsStoreFailures.inc(),

@@ -409,7 +409,7 @@ export function createServices(options: ServiceOptions): Services {
     random: Math.random,
     streams,
     gate: new AdmissionGate({
-      backend: options.limitBackend ?? new MemoryBackend(clock, createReadSpending(store)),
+      backend: options.limitBackend ?? new MemoryBackend(clock, createReadSpending(store, clock)),
       timeZone,
       clock,
       wallClock,

@@ -45,7 +45,7 @@ async function createBackend({ store, clock }: Partial<StartOptions>): Promise<L
   const backend = await createNode(kind, {
     prefix: createPrefix(),
     nodes: 1,
-    readSpending: createReadSpending(store),
+    readSpending: createReadSpending(store, clock ?? REAL_CLOCK),
     serverTime,
   });
   // A new epoch is ready after half a second.
@@ -79,6 +79,16 @@ async function start(
   ends.push(() => gateway.close());
   return { upstream, gateway, ask: (key: string, body: object = chat('up/m')) => send(gateway.url, CHAT, { key, body }) };
 }
+
+/** A store that sums up what was spent by this function. */
+const withSpending = (store: Store, spending: Store['spending']): Store =>
+  new Proxy(store, {
+    get: (target, name: keyof Store) => {
+      if (name === 'spending') return spending;
+      const value = target[name];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 
 async function createStore(): Promise<Store> {
   const store = await openStore({ folder: null });
@@ -480,14 +490,7 @@ describe.each(KINDS)('limits in $name', ({ name, skip }) => {
       });
 
       test('a ledger that cannot be read refuses requests with a budget, and no others', async () => {
-        const store = await createStore();
-        const broken = new Proxy(store, {
-          get: (target, name: keyof Store) => {
-            if (name === 'spending') return () => Promise.reject(new Error('disk'));
-            const value = target[name];
-            return typeof value === 'function' ? value.bind(target) : value;
-          },
-        });
+        const broken = withSpending(await createStore(), () => Promise.reject(new Error('disk')));
         const { upstream, ask } = await start([createCaller('a', budget(1e6)), createCaller('free')], {}, { store: broken });
         upstream.play([{ send: answerWith(1, 1) }]);
         const refused = await ask('a');
@@ -624,4 +627,12 @@ describe.each(KINDS)('limits in $name', ({ name, skip }) => {
       });
     });
   });
+});
+
+test('a request with a budget waits 5 s for a ledger that does not answer', async () => {
+  const clock = new TestClock();
+  const frozen = withSpending(await createStore(), () => new Promise(() => {}));
+  const account = { by: 'tag', of: 'a', name: 'a', period: 'total', micros: 1, window: { start: 0, end: 1 } } as const;
+  const failure = Promise.resolve(createReadSpending(frozen, clock)(account, 0)).catch(String);
+  expect(await clock.after(5000, failure)).toContain('the ledger did not answer within 5 s');
 });
