@@ -49,7 +49,7 @@ const FLAGS = [
 ];
 
 /** Starts the browser. */
-export const launch = (): Promise<Browser> =>
+const launch = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS, timeout: PATIENCE_MS });
 
 /** A gateway that runs as a process. */
@@ -117,7 +117,7 @@ export async function openConsole(browser: Browser, gateway: Gateway, link: stri
 }
 
 /** An empty page with the same session instead of the given one: nothing that a test left behind, or broke, is there for the next. */
-export async function renew({ context, page }: Watched): Promise<Watched> {
+async function renew({ context, page }: Watched): Promise<Watched> {
   await page.close();
   return openPage(context);
 }
@@ -147,7 +147,7 @@ async function openPage(context: BrowserContext): Promise<Watched> {
 export const hasSettled = (row: Locator): Promise<void> => row.locator('.status', { hasText: /^200$/ }).waitFor();
 
 /** Fails when the page broke the policy, ran what it should show, or threw. */
-export const expectNoHarm = async ({ listHarm, errors }: Watched): Promise<void> =>
+const expectNoHarm = async ({ listHarm, errors }: Watched): Promise<void> =>
   expect([await listHarm(), errors]).toEqual([[], []]);
 
 const AXE = axe.source;
@@ -170,7 +170,7 @@ export async function checkAccessibility(page: Page, place: string, part = 'html
 }
 
 /** An upstream whose responses a test writes. */
-export interface Upstream {
+interface Upstream {
   readonly url: string;
   /** How requests are answered from now on. */
   respond: (request: IncomingMessage, response: ServerResponse, body: string) => void;
@@ -178,7 +178,7 @@ export interface Upstream {
 }
 
 /** Starts an upstream on this machine. */
-export async function startUpstream(): Promise<Upstream> {
+async function startUpstream(): Promise<Upstream> {
   const upstream: { respond: Upstream['respond'] } = { respond: (_, response) => response.end() };
   const server: Server = createServer((request, response) => {
     let body = '';
