@@ -154,7 +154,7 @@ export function createReadSpending(store: Store | undefined, clock: Clock): Read
   return async (account, since) => {
     let timer: Timer | undefined;
     const late = new Promise<never>((_, reject) => {
-      const error = new StoreError('unavailable', `the ledger did not answer within ${SPENDING_MS / 1000} s`);
+      const error = new StoreError('unavailable', `the ledger did not respond within ${SPENDING_MS / 1000} s`);
       timer = clock.setTimer(() => reject(error), SPENDING_MS).unref();
     });
     try {
@@ -165,7 +165,7 @@ export function createReadSpending(store: Store | undefined, clock: Clock): Read
   };
 }
 
-/** How long a request with a budget waits for a database that does not answer. The database itself may take longer for a statement. */
+/** How long a request with a budget waits for a database that does not respond. The database itself may take longer for a statement. */
 const SPENDING_MS = 5000;
 
 /** Opens the limits that several gateways share; undefined when they are in memory. */

@@ -629,10 +629,10 @@ describe.each(KINDS)('limits in $name', ({ name, skip }) => {
   });
 });
 
-test('a request with a budget waits 5 s for a ledger that does not answer', async () => {
+test('a request with a budget waits 5 s for a ledger that does not respond', async () => {
   const clock = new TestClock();
   const frozen = withSpending(await createStore(), () => new Promise(() => {}));
   const account = { by: 'tag', of: 'a', name: 'a', period: 'total', micros: 1, window: { start: 0, end: 1 } } as const;
   const failure = Promise.resolve(createReadSpending(frozen, clock)(account, 0)).catch(String);
-  expect(await clock.after(5000, failure)).toContain('the ledger did not answer within 5 s');
+  expect(await clock.after(5000, failure)).toContain('the ledger did not respond within 5 s');
 });
