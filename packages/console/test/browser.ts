@@ -49,8 +49,7 @@ const FLAGS = [
 ];
 
 /** Starts the browser. */
-const launch = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS, timeout: PATIENCE_MS });
+const launch = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS, timeout: PATIENCE_MS });
 
 /** A gateway that runs as a process. */
 export interface Gateway {
@@ -147,8 +146,7 @@ async function openPage(context: BrowserContext): Promise<Watched> {
 export const hasSettled = (row: Locator): Promise<void> => row.locator('.status', { hasText: /^200$/ }).waitFor();
 
 /** Fails when the page broke the policy, ran what it should show, or threw. */
-const expectNoHarm = async ({ listHarm, errors }: Watched): Promise<void> =>
-  expect([await listHarm(), errors]).toEqual([[], []]);
+const expectNoHarm = async ({ listHarm, errors }: Watched): Promise<void> => expect([await listHarm(), errors]).toEqual([[], []]);
 
 const AXE = axe.source;
 
