@@ -260,7 +260,8 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     isDone = true;
     await reading;
     const ids = (await work).flat();
-    expect(store.status().failed_batches).toBeGreaterThan(0);
+    // A pooler may let a batch wait until the server is back.
+    if (!process.env['SLUICE_POOLER']) expect(store.status().failed_batches).toBeGreaterThan(0);
     const rows = await query(url, "SELECT id FROM exchanges WHERE state = 'settled'");
     expect(rows.map(({ id }) => id).sort()).toEqual(ids.sort());
     await expectSums(url);
