@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTestFolder, endProcess, endWithTests, findPort, findProgram } from './programs.js';
+import { createTestFolder, endProcess, endWithTests, findPort, findProgram, untilPrinted } from './programs.js';
 
 const findPgBouncer = () => findProgram('pgbouncer');
 
@@ -30,15 +30,7 @@ export class PgBouncer {
     const child = spawn(program, [file], { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
     pooler.#child = child;
     endWithTests(child);
-    await new Promise((resolve, reject) => {
-      let text = '';
-      child.stderr.on('data', (data) => {
-        text = (text + data).slice(-4000);
-        if (text.includes('process up')) resolve(undefined);
-      });
-      child.once('exit', () => reject(new Error(`PgBouncer did not start: ${text}`)));
-      child.once('error', reject);
-    });
+    await untilPrinted(child, child.stderr, 'process up', 'PgBouncer');
     return pooler;
   }
 

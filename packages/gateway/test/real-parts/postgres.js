@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { PgBouncer } from './pgbouncer.js';
-import { createTestFolder, endProcess, endWithTests, findPort } from './programs.js';
+import { createTestFolder, endProcess, endWithTests, findPort, untilPrinted } from './programs.js';
 
 const VERSIONS = '/usr/lib/postgresql';
 
@@ -104,14 +104,7 @@ export class PostgresServer {
     });
     this.#child = child;
     endWithTests(child, 'SIGQUIT');
-    await new Promise((resolve, reject) => {
-      let text = '';
-      child.stderr.on('data', (data) => {
-        text = (text + data).slice(-4000);
-        if (text.includes('ready to accept connections')) resolve(undefined);
-      });
-      child.once('exit', () => reject(new Error(`PostgreSQL did not start: ${text}`)));
-    });
+    await untilPrinted(child, child.stderr, 'ready to accept connections', 'PostgreSQL');
   }
 
   /** Ends the server: `SIGINT` closes connections in order, `SIGQUIT` does not. Its data stays. */

@@ -115,6 +115,18 @@ export function mountSmallDisk(bytes) {
   return { folder, remove };
 }
 
+/** Waits until a program prints that it is ready. Rejects with what it has printed when it ends before. */
+export const untilPrinted = (child, stream, ready, name) =>
+  new Promise((resolve, reject) => {
+    let text = '';
+    stream.on('data', (data) => {
+      text = (text + data).slice(-4000);
+      if (text.includes(ready)) resolve(undefined);
+    });
+    child.once('exit', () => reject(new Error(`${name} did not start: ${text}`)));
+    child.once('error', reject);
+  });
+
 /** Sends a signal to a process, and waits until it has ended. */
 export async function endProcess(child, signal) {
   if (!child || child.exitCode !== null || child.signalCode !== null) return;

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { createTestFolder, endProcess, endWithTests, findPort, findProgram } from './programs.js';
+import { createTestFolder, endProcess, endWithTests, findPort, findProgram, untilPrinted } from './programs.js';
 
 /** The server: Redis, or Valkey, which has the same protocol. */
 export const findRedis = () => findProgram('redis-server', 'valkey-server');
@@ -32,15 +32,7 @@ export class RedisServer {
     const child = spawn(findRedis() ?? 'redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] });
     this.#child = child;
     endWithTests(child);
-    await new Promise((resolve, reject) => {
-      let text = '';
-      child.stdout.on('data', (data) => {
-        text = (text + data).slice(-4000);
-        if (text.includes('Ready to accept')) resolve(undefined);
-      });
-      child.once('exit', () => reject(new Error(`Redis did not start: ${text}`)));
-      child.once('error', reject);
-    });
+    await untilPrinted(child, child.stdout, 'Ready to accept', 'Redis');
   }
 
   /** Connections stay open, and get no reply. */
