@@ -93,8 +93,10 @@ export class PostgresLedger {
   /** Closes what runs that have ended left open, in small transactions. Returns how many exchanges. Safe to repeat, on any node. */
   async closeAbandoned(now: number): Promise<number> {
     let closed = 0;
-    for (let count = RECOVERY_ROWS; count === RECOVERY_ROWS; closed += count) count = await this.#closeExchanges(now);
+    // Attempts first, so that no closed exchange is seen with an open attempt. Not in one transaction: a node that was only slow locks them
+    // in this order.
     await this.#transact((client) => client.query(CLOSE_ATTEMPTS));
+    for (let count = RECOVERY_ROWS; count === RECOVERY_ROWS; closed += count) count = await this.#closeExchanges(now);
     return closed;
   }
 

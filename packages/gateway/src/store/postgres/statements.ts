@@ -109,6 +109,6 @@ export const CLOSE_EXCHANGES = `WITH dead AS (
   FROM dead LEFT JOIN sums ON sums.exchange_id = dead.id WHERE t.id = dead.id
   RETURNING ${SUMMED_COLUMNS.map((column) => `t.${column}`).join(', ')}`;
 
-/** After `CLOSE_EXCHANGES`, which reads what they had reported. */
+/** What they had reported stays: `CLOSE_EXCHANGES` sums it. */
 export const CLOSE_ATTEMPTS = `UPDATE attempts AS t
   SET state = 'crashed', ending = 'crashed', provenance = 'uncertain', possibly_billed = 1 WHERE ${isAbandoned('t')}`;
