@@ -150,8 +150,13 @@ function readResidentBytes(): number {
   }
 }
 
-/** `connectionShare` for this process. Node's report takes about 4 ms, so call this once per gateway. */
-export const readConnectionShare = (): number => computeConnectionShare(readOpenFileLimit());
+let connectionShare: number | undefined;
+
+/** The share of this process. Read once: node's report takes 4 ms, and much longer beside busy threads, which it interrupts. */
+export function readConnectionShare(): number {
+  connectionShare ??= computeConnectionShare(readOpenFileLimit());
+  return connectionShare;
+}
 
 /**
  * How many connections there are file descriptors for: a request needs one to its client and one to an upstream, so
