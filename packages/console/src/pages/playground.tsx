@@ -56,13 +56,13 @@ function Form({ sender }: { sender: Sender }): JSX.Element {
   const [raw, setRaw] = useState(NO_RAW);
   const [failure, setFailure] = useState<string>();
   const isRunning = run.value?.state.value.is === 'sending' || run.value?.state.value.is === 'streaming';
-  const build = async (): Promise<Raw> => {
-    const { path, body, notes } = await convert(current);
+  const build = async (form: Draft): Promise<Raw> => {
+    const { path, body, notes } = await convert(form);
     return { path, text: JSON.stringify(body, null, 2), notes, isEdited: false };
   };
-  const refresh = async (): Promise<Raw | undefined> => {
+  const refresh = async (form: Draft): Promise<Raw | undefined> => {
     try {
-      const next = raw.isEdited ? raw : await build();
+      const next = raw.isEdited ? raw : await build(form);
       setRaw(next);
       setFailure(undefined);
       return next;
@@ -72,11 +72,13 @@ function Form({ sender }: { sender: Sender }): JSX.Element {
     }
   };
   const send = async (): Promise<void> => {
-    const request = await refresh();
+    // What was typed last may not be drawn yet.
+    const form = draft.value;
+    const request = await refresh(form);
     if (!request) return;
     const started = new Run();
     run.value = started;
-    await started.start({ path: request.path, key: current.key, body: request.text }, current.protocol);
+    await started.start({ path: request.path, key: form.key, body: request.text }, form.protocol);
   };
   return (
     <form
@@ -104,7 +106,7 @@ function Form({ sender }: { sender: Sender }): JSX.Element {
           Stop
         </button>
       </p>
-      <RawRequest raw={raw} onRaw={setRaw} onShow={() => void refresh()} />
+      <RawRequest raw={raw} onRaw={setRaw} onShow={() => void refresh(draft.value)} />
     </form>
   );
 }
