@@ -30,10 +30,14 @@ function findUser() {
 
 const CACHE = fileURLToPath(new URL('../../../../.cache/', import.meta.url));
 
-/** Puts an empty cluster into `folder`, as `data`. `initdb` takes a second and copying a tenth, so it runs once for each program. */
+/**
+ * Puts an empty cluster into `folder`, as `data`. `initdb` takes a second and copying a tenth, so it runs once for each program and user:
+ * only its owner can read a cluster.
+ */
 function copyCluster(bin, folder, user) {
   const initdb = join(bin, 'initdb');
-  const template = join(CACHE, `postgres-${bin.replaceAll(/\W+/g, '-')}-${statSync(initdb).mtimeMs}`);
+  const name = `postgres${bin.replaceAll(/\W+/g, '-')}-${statSync(initdb).mtimeMs}-${process.getuid?.()}`;
+  const template = join(CACHE, name);
   if (!existsSync(template)) {
     const options = ['-D', join(folder, 'new'), '-A', 'trust', '-U', 'test', '-E', 'UTF8', '--locale=C', '--no-sync'];
     execFileSync(initdb, options, { ...user, cwd: folder, stdio: 'ignore' });
@@ -136,6 +140,12 @@ export class PostgresServer {
     if (this.#pooler) await this.query(this.#address('postgres', this.#port), END_CONNECTIONS, [from]);
     await this.query(this.#address('postgres', this.#port), `CREATE DATABASE ${name} TEMPLATE ${from}`);
     return this.#address(name, this.#pooler?.port ?? this.#port);
+  }
+
+  /** Deletes a database, given by its address, and ends its connections. */
+  async dropDatabase(address) {
+    const name = address.slice(address.lastIndexOf('/') + 1);
+    await this.query(this.#address('postgres', this.#port), `DROP DATABASE ${name} WITH (FORCE)`);
   }
 
   #address(name, port) {

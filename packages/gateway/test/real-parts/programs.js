@@ -46,12 +46,14 @@ export const findPort = () =>
  */
 const WATCHDOG = `
 processes= mounts= folders=
-while read -r kind what signal; do
+line='
+'
+while read -r kind what; do
   case $kind in
-    +) processes="$processes $what:$signal" ;;
+    +) processes="$processes $what" ;;
     -) processes=$(printf '%s' "$processes" | sed "s/ $what:[A-Z]*//") ;;
-    mount) mounts="$mounts $what" ;;
-    folder) folders="$folders $what" ;;
+    mount) mounts="$mounts$what$line" ;;
+    folder) folders="$folders$what$line" ;;
   esac
 done
 for process in $processes; do kill -s "\${process#*:}" "\${process%:*}"; done
@@ -61,6 +63,8 @@ for turn in 1 2 3 4 5 6 7 8 9 10; do
   [ -z "$alive" ] && break
   sleep 0.5
 done
+# Paths may have spaces.
+IFS=$line
 for folder in $mounts; do umount -l "$folder"; done
 rm -rf $mounts $folders
 `;
@@ -80,7 +84,7 @@ function report(line) {
 
 /** Ends a process with the tests, at the latest. `signal`: one that ends its children, too. */
 export function endWithTests(child, signal = 'SIGKILL') {
-  report(`+ ${child.pid} ${signal.replace('SIG', '')}`);
+  report(`+ ${child.pid}:${signal.replace('SIG', '')}`);
   child.once('exit', () => report(`- ${child.pid}`));
 }
 
@@ -105,7 +109,6 @@ export function mountSmallDisk(bytes) {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { stdio: 'ignore' });
   } catch {
-    console.log('a test of a full disk is skipped: tmpfs cannot be mounted here');
     return undefined;
   }
   const remove = () => {
