@@ -61,6 +61,28 @@ const INTRODUCTION = `Results go to stdout, everything else to stderr. Without a
 
 **Completion.** \`sluice completion bash|zsh|fish\` prints a script that completes commands, options, protocols, clients and files.`;
 
+/** How commands find their gateway: the table of cli/find-gateway.ts. */
+const GATEWAY = `## The gateway of a command
+Commands that use a gateway look for it in this order:
+
+| place | |
+|---|---|
+| \`--url URL\` | used as it is |
+| \`SLUICE_URL\` | used as it is |
+| the configuration | \`listen\` of \`--config FILE\`, or else of \`sluice.yaml\` in this folder. 127.0.0.1 for a wildcard address; \`https\` with \`listen.tls\` |
+| the data folder | the address of the gateway that owns it, which may have another port than the configuration. The folder is that of \`SLUICE_DATA\`, or else of the configuration, or of the user |
+| the default address | \`http://127.0.0.1:4141\`, if the configuration has no \`listen\` |
+
+At an address that you have not named with \`--url\` or \`SLUICE_URL\`, the gateway must be that of the configuration. One with a data folder must own the folder, one with a PostgreSQL store must be a node of that database, and one in memory must have the same configuration file, or none and the same user. \`/health/live\` has what is compared in the header \`x-sluice-instance\`; the admin key is sent only after that.
+
+| what runs | commands that read | commands that change something |
+|---|---|---|
+| the gateway of the configuration | use it | use it |
+| none | read the data folder or database | change it |
+| another gateway at that address | read the data folder or database | fail with exit code 2 and name both; with a PostgreSQL store, they change the database |
+
+An error lists every place and what was found there. A gateway in a container, or of a user whose folder you cannot read, cannot be identified: name it with \`--url\`.`;
+
 /** Every command, from what its help is made of, and the keys of its JSON lines. */
 export function renderCli(commands: Readonly<Record<string, Command>>): string {
   return `${[
@@ -70,6 +92,8 @@ export function renderCli(commands: Readonly<Record<string, Command>>): string {
     INTRODUCTION,
     '',
     ...Object.entries(commands).map(([name, { summary }]) => `- [\`${name}\`](#sluice-${name}): ${cell(summary)}`),
+    '',
+    GATEWAY,
     ...Object.entries(commands).flatMap(([name, command]) => section(name, command)),
   ].join('\n')}\n`;
 }

@@ -1,11 +1,12 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { needs } from '../../../test/needs/needs.ts';
 import { CLIENTS, quoteForShell } from '../src/clients/clients.ts';
-import { jsonLines, run } from './fake-io.ts';
+import { jsonLines, run, UNUSED_URL } from './fake-io.ts';
 
 const IDS = Object.keys(CLIENTS);
 /** A key and a model that a careless template would break on. */
@@ -34,7 +35,7 @@ describe('sluice env', () => {
     const outcome = await run(['env', id, '--json']);
     const [line = {}, ...rest] = jsonLines(outcome);
     expect(rest).toEqual([]);
-    expect(line).toMatchObject({ client: id, url: 'http://127.0.0.1:4141', key: 'any' });
+    expect(line).toMatchObject({ client: id, url: UNUSED_URL, key: 'any' });
   });
 
   test.each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: a shell takes it, whatever is in it', async (id) => {
@@ -48,14 +49,12 @@ describe('sluice env', () => {
   });
 
   describe.each([
-    ['bash', ['bash', '-c']],
-    ['zsh', ['zsh', '-f', '-c']],
-    ['fish', ['fish', '--no-config', '-c']],
-    ['powershell', ['pwsh', '-NoProfile', '-Command']],
-  ])('--shell %s', (shell, [command = '', ...args]) => {
-    const isInstalled = spawnSync(command, [...args, 'exit 0']).status === 0;
-
-    test.runIf(isInstalled).each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: the shell sets what is meant', async (id) => {
+    ['bash', 'bash', ['-c']],
+    ['zsh', 'zsh', ['-f', '-c']],
+    ['fish', 'fish', ['--no-config', '-c']],
+    ['powershell', 'pwsh', ['-NoProfile', '-Command']],
+  ] as const)('--shell %s', (shell, command, args) => {
+    test.each(IDS.filter((id) => !CLIENTS[id]?.snippet))('%s: the shell sets what is meant', needs(command), async (id) => {
       const { stdout } = await run(['env', id, ...ODD, '--shell', shell]);
       const [data] = jsonLines(await run(['env', id, ...ODD, '--json']));
       const unset = data?.['unset'] as string[];
@@ -73,7 +72,7 @@ describe('sluice env', () => {
 
   test('PowerShell doubles every character that it takes for a quote', async () => {
     const { stdout } = await run(['env', 'openai', '--key', "a'b\u2019c$d", '--shell', 'powershell']);
-    expect(stdout).toBe("$env:OPENAI_BASE_URL = 'http://127.0.0.1:4141/v1'\n$env:OPENAI_API_KEY = 'a''b\u2019\u2019c$d'\n");
+    expect(stdout).toBe(`$env:OPENAI_BASE_URL = '${UNUSED_URL}/v1'\n$env:OPENAI_API_KEY = 'a''b\u2019\u2019c$d'\n`);
   });
 
   test.each([
@@ -95,12 +94,12 @@ describe('sluice env', () => {
 
   test('the key of the environment is used', async () => {
     const { stdout } = await run(['env', 'openai'], { env: { SLUICE_KEY: 'mine' } });
-    expect(stdout).toBe('export OPENAI_BASE_URL=http://127.0.0.1:4141/v1\nexport OPENAI_API_KEY=mine\n');
+    expect(stdout).toBe(`export OPENAI_BASE_URL=${UNUSED_URL}/v1\nexport OPENAI_API_KEY=mine\n`);
   });
 
   test('Claude Code keeps its own model unless one is named', async () => {
     expect((await run(['env', 'claude'])).stdout).toBe(
-      'unset ANTHROPIC_API_KEY\nexport ANTHROPIC_BASE_URL=http://127.0.0.1:4141\nexport ANTHROPIC_AUTH_TOKEN=any\n',
+      `unset ANTHROPIC_API_KEY\nexport ANTHROPIC_BASE_URL=${UNUSED_URL}\nexport ANTHROPIC_AUTH_TOKEN=any\n`,
     );
   });
 

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { needs } from '../../../test/needs/needs.ts';
 import { CLIENTS } from '../src/clients/clients.ts';
 import { KEY_VARIABLES } from '../src/providers/lookup.ts';
 import { type Running, run as runGateway } from '../src/server/run.ts';
@@ -121,7 +122,7 @@ describe('sluice run', () => {
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server has one
     }
 
-    const nothing = 'no gateway responds at URL; start one with "sluice serve", or omit --url';
+    const nothing = 'no gateway responds at URL; start one with "sluice serve", check --url, or omit it';
     const other = 'the server at URL is not a Sluice gateway; check --url, or omit it';
     const id = { 'x-sluice-request-id': '1' };
     test.each<[string, RequestListener | string, string]>([
@@ -263,7 +264,7 @@ describe('a real program', () => {
   test('its exit code', async () => expect(await node('process.exit(process.env.WORD === "w" ? 7 : 1)')).toBe(7));
   test('the signal that ended it', async () => expect(await node('process.kill(process.pid, "SIGKILL")')).toBe(137));
   test('a program that does not exist', async () => {
-    await expect(runProgram({ command: 'no-such-program-here', args: [], env: process.env })).rejects.toMatchObject({
+    await expect(runProgram({ command: 'no-such-program-here', args: [], env: { PATH: tmpdir() } })).rejects.toMatchObject({
       code: 'ENOENT',
     });
   });
@@ -278,9 +279,8 @@ describe('a real program', () => {
 });
 
 const bin = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
-const isBuilt = existsSync(fileURLToPath(new URL('../dist/cli/main.js', import.meta.url)));
 
-describe.skipIf(!isBuilt)('the built command', () => {
+describe('the built command', needs('build'), () => {
   test('without a command, the gateway starts and prints its usage', async () => {
     const child = spawn(process.execPath, [bin, '--port', '0'], { env: { PATH: process.env['PATH'] }, cwd: FOLDER });
     let text = '';

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PROTOCOLS } from '@sluice/core';
 import { PROTOCOL_ALIASES } from '@sluice/core/engine';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { needs } from '../../../test/needs/needs.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 import { CLIENTS } from '../src/clients/clients.ts';
 import { run } from './fake-io.ts';
@@ -15,8 +16,6 @@ const flagsOf = (name: string): string[] => Object.keys(COMMANDS[name]?.options 
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
-
-const isInstalled = (shell: Shell): boolean => spawnSync(shell, ['-c', 'true']).status === 0;
 
 let folder: string;
 const scriptOf = (shell: Shell): string => join(folder, `completion.${shell}`);
@@ -62,44 +61,42 @@ source ${scriptOf('zsh')}; words=(${list}); CURRENT=${words.length}; _sluice`;
 describe.each(SHELLS)('the completion of %s', (shell) => {
   const complete = COMPLETE[shell];
 
-  test.runIf(isInstalled(shell))('has the syntax of its shell', () => {
+  test('has the syntax of its shell', needs(shell), () => {
     const flags = shell === 'fish' ? ['--no-execute'] : ['-n'];
     expect(spawnSync(shell, [...flags, scriptOf(shell)])).toMatchObject({ status: 0 });
   });
 
-  test
-    .runIf(isInstalled(shell))
-    .each([
-      ['commands', ['sluice', ''], NAMES],
-      ['commands that begin so', ['sluice', 'co'], ['config', 'convert', 'completion']],
-      ['commands after "help"', ['sluice', 'help', ''], Object.keys(COMMANDS)],
-      ['protocols', ['sluice', 'assemble', '--protocol', ''], PROTOCOL_NAMES],
-      ['protocols that begin so', ['sluice', 'convert', 'stream', '--to', 'open'], ['openai', 'openai-chat', 'openai-responses']],
-      ['clients', ['sluice', 'env', ''], Object.keys(CLIENTS)],
-      ['actions', ['sluice', 'config', 'ch'], ['check']],
-      ['shells', ['sluice', 'completion', ''], ['bash', 'zsh', 'fish']],
-      ...Object.keys(COMMANDS).map(
-        (name) => [`options of ${name}`, ['sluice', name, '--'], flagsOf(name)] as [string, string[], string[]],
-      ),
-    ])('offers %s', (_, words, expected) => {
+  test.each([
+    ['commands', ['sluice', ''], NAMES],
+    ['commands that begin so', ['sluice', 'co'], ['config', 'convert', 'completion']],
+    ['commands after "help"', ['sluice', 'help', ''], Object.keys(COMMANDS)],
+    ['protocols', ['sluice', 'assemble', '--protocol', ''], PROTOCOL_NAMES],
+    ['protocols that begin so', ['sluice', 'convert', 'stream', '--to', 'open'], ['openai', 'openai-chat', 'openai-responses']],
+    ['clients', ['sluice', 'env', ''], Object.keys(CLIENTS)],
+    ['actions', ['sluice', 'config', 'ch'], ['check']],
+    ['shells', ['sluice', 'completion', ''], ['bash', 'zsh', 'fish']],
+    ...Object.keys(COMMANDS).map(
+      (name) => [`options of ${name}`, ['sluice', name, '--'], flagsOf(name)] as [string, string[], string[]],
+    ),
+  ])('offers %s', needs(shell), (_, words, expected) => {
     // bash adds hints for its own completion of files, fish offers files beside actions.
     const found = complete(words).filter((word) => !/^compopt |^(answer|completion)\.\w+$/.test(word));
     const known = found.filter((word) => !['--help', '--version', '-h', '-V'].includes(word));
     expect(known.toSorted()).toEqual(expected.toSorted());
   });
 
-  test.runIf(isInstalled(shell))('offers files as inputs', () => {
+  test('offers files as inputs', needs(shell), () => {
     const found = complete(['sluice', 'assemble', 'answ']);
     // bash completes files itself when a completion offers nothing.
     expect(found).toEqual(shell === 'bash' ? [] : ['answer.sse']);
   });
 
-  test.runIf(isInstalled(shell))('offers no files as a port', () => {
+  test('offers no files as a port', needs(shell), () => {
     expect(complete(['sluice', 'serve', '--port', ''])).toEqual(shell === 'bash' ? ['compopt +o default'] : []);
   });
 });
 
-test.runIf(isInstalled('bash'))('bash completes the value after "="', () => {
+test('bash completes the value after "="', needs('bash'), () => {
   expect(COMPLETE.bash(['sluice', 'convert', 'stream', '--to', '=', 'gem'])).toEqual(['gemini']);
   expect(COMPLETE.bash(['sluice', 'convert', 'stream', '--to', '='])).toEqual(PROTOCOL_NAMES);
 });

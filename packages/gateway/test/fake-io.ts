@@ -13,6 +13,10 @@ export interface World {
   terminals?: readonly ('stdin' | 'stdout' | 'stderr')[];
   columns?: number;
   env?: Record<string, string>;
+  /** The working folder; by default one without a configuration. */
+  folder?: string;
+  /** Where a gateway is looked for that is not configured; by default nothing listens there. */
+  defaultUrl?: string;
   /** What happens to every write to stdout. */
   stdoutError?: Error;
   size?: number;
@@ -27,6 +31,9 @@ export interface World {
   /** What a program does that is started: its exit code, or the error of the system. */
   program?: (program: Program) => number | Promise<number>;
 }
+
+/** Nothing listens there. */
+export const UNUSED_URL = 'http://127.0.0.1:1';
 
 export interface Outcome {
   code: number;
@@ -51,12 +58,14 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
     stderr,
     stdin: { isTTY: isTTY('stdin'), open: () => open(world.stdin ?? '') },
     env: world.env ?? {},
+    folder: world.folder ?? '/nowhere',
+    defaultUrl: world.defaultUrl ?? UNUSED_URL,
     openFile: async (path) => {
       const source = world.files?.[path];
-      if (source === undefined && world.hasDisk) return createNodeIo().openFile(path);
+      if (source === undefined && world.hasDisk) return nodeIo().openFile(path);
       return { ...open(source ?? systemError('ENOENT')), size: world.size };
     },
-    listFolder: async (path) => world.folders?.[path] ?? (world.hasDisk && createNodeIo().listFolder(path)) ?? undefined,
+    listFolder: async (path) => world.folders?.[path] ?? (world.hasDisk && nodeIo().listFolder(path)) ?? undefined,
     makeDirectory: async () => undefined,
     createFile: async (path) => createFile(path, files, world.createErrors?.[path]),
     inTemporaryFolder: (use) => use('/own'),
@@ -66,11 +75,16 @@ export async function run(argv: readonly string[], world: World = {}): Promise<O
     },
     now: () => (clock += 60),
     cpuTime: world.cpuTime ?? (() => (clock += 60)),
-    ...(world.hasDisk && diskOf(createNodeIo())),
+    ...(world.hasDisk && diskOf(nodeIo())),
   };
   const code = await main(argv, io);
   return { code, stdout: stdout.text, bytes: Buffer.concat(stdout.bytes), stderr: stderr.text, files };
 }
+
+let node: CliIo | undefined;
+
+/** One for all runs: each adds listeners to the streams of the process. */
+const nodeIo = (): CliIo => (node ??= createNodeIo());
 
 const diskOf = ({ makeDirectory, createFile, inTemporaryFolder }: CliIo) => ({ makeDirectory, createFile, inTemporaryFolder });
 

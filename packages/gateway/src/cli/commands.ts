@@ -37,6 +37,14 @@ const JSON_OPTION = {
   summary: 'print one JSON object per line on stdout; everything else goes to stderr',
 } as const;
 
+/** For commands that belong to a gateway, which may not be named after this folder. */
+const OWN_CONFIG_OPTION = {
+  type: 'string',
+  value: 'FILE',
+  summary: 'configuration of the gateway; by default sluice.yaml in this folder',
+  values: 'files',
+} as const;
+
 const CONFIG_OPTION = {
   type: 'string',
   value: 'FILE',
@@ -44,9 +52,15 @@ const CONFIG_OPTION = {
   values: 'files',
 } as const;
 
+const URL_OPTION = {
+  type: 'string',
+  value: 'URL',
+  summary: 'address of the gateway; by default SLUICE_URL, that of the configuration or data folder, or http://127.0.0.1:4141',
+} as const;
+
 /** Options of the commands that set up a client. */
 const TARGET_OPTIONS = {
-  url: { type: 'string', value: 'URL', summary: 'address of the gateway (http://127.0.0.1:4141)' },
+  url: URL_OPTION,
   model: {
     type: 'string',
     value: 'M',
@@ -63,12 +77,15 @@ const SOURCE_OPTIONS = {
     summary: 'read this data folder instead of asking a gateway',
     values: 'folders',
   },
-  url: { type: 'string', value: 'URL', summary: 'address of the gateway (http://127.0.0.1:4141)' },
+  url: URL_OPTION,
+  config: OWN_CONFIG_OPTION,
   key: { type: 'string', value: 'K', summary: 'key for the admin API (by default SLUICE_ADMIN_KEY)' },
 } as const;
 
-const SOURCE_ABOUT =
-  'Uses the gateway at the default address, or reads the data folder when none runs or its admin API cannot be used; stderr names the source. A gateway that is named with --url is never replaced by a folder.';
+const FIND_ABOUT =
+  'The gateway is that of --url, or else of SLUICE_URL, of sluice.yaml in this folder, of the data folder, or the one at the default address. Unless it is named with --url or SLUICE_URL, it must be the gateway of this configuration.';
+
+const SOURCE_ABOUT = `${FIND_ABOUT} Without it, or when its admin API cannot be used, the data itself is read; stderr names the source. A gateway that is named is never replaced by a folder.`;
 
 const DATA_OPTION = {
   type: 'string',
@@ -120,7 +137,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Start a client that uses the gateway, for this run only',
     usage: ['run CLIENT [--url URL | --config FILE] [--data DIR] [--model M] [--key K] [--pass-env NAMES] [-- ARGUMENTS…]'],
     about:
-      'Starts CLIENT so that it uses the gateway, and passes on what follows "--". Without --url, uses the gateway at the default address if one is running, and otherwise starts one on a free port that ends with the client. For a library, what follows "--" is the program to start. Signals go to the client, and its exit code is returned (127: no such program). A client with a settings file gets a temporary one. The client inherits the environment without keys: variables with keys of known providers (docs/config.md lists them), SLUICE_KEYS, SLUICE_KEY, and those that api_key, headers and auth.keys of the configuration refer to are removed. --pass-env keeps the named ones.',
+      'Starts CLIENT so that it uses the gateway, and passes on what follows "--". Uses the gateway of --url or SLUICE_URL, or else that of sluice.yaml in this folder, of the data folder or at the default address, if it runs and is the gateway of this configuration. Otherwise starts one on a free port that ends with the client. For a library, what follows "--" is the program to start. Signals go to the client, and its exit code is returned (127: no such program). A client with a settings file gets a temporary one. The client inherits the environment without keys: variables with keys of known providers (docs/config.md lists them), SLUICE_KEYS, SLUICE_KEY, and those that api_key, headers and auth.keys of the configuration refer to are removed. --pass-env keeps the named ones.',
     options: {
       ...TARGET_OPTIONS,
       config: { ...CONFIG_OPTION, summary: 'configuration of the gateway that is started for this run' },
@@ -146,9 +163,9 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   }),
   env: defineCommand({
     summary: 'Print the environment variables or settings that point a client at the gateway',
-    usage: ['env CLIENT [--shell SHELL] [--url URL] [--model M] [--key K] [--file] [--json]'],
+    usage: ['env CLIENT [--shell SHELL] [--url URL | --config FILE] [--model M] [--key K] [--file] [--json]'],
     about:
-      'Prints lines for a shell to evaluate, with the content of settings files as comments (--file prints that content alone); for a library without variables, a few lines of code. Changes nothing. "sluice run CLIENT" does the same for one run.',
+      'Prints lines for a shell to evaluate, with the content of settings files as comments (--file prints that content alone); for a library without variables, a few lines of code. Changes nothing. The address is that of --url or SLUICE_URL, or else that of sluice.yaml in this folder, of the data folder, or the default one. "sluice run CLIENT" does the same for one run.',
     options: {
       shell: {
         type: 'string',
@@ -157,6 +174,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
         values: ['bash', 'zsh', 'fish', 'powershell'],
       },
       ...TARGET_OPTIONS,
+      config: OWN_CONFIG_OPTION,
       file: { type: 'boolean', summary: 'print the content of the settings file only' },
       json: { ...JSON_OPTION, summary: 'print one JSON object on stdout' },
     },
@@ -260,7 +278,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Show which targets a model or a request would be sent to',
     usage: ['route [MODEL] [--request FILE] [--explain] [--json] [--config FILE] [--url URL [--key K]]'],
     about:
-      'Applies the rules and models of the configuration to MODEL, or to the request in FILE, without sending it. Prints the targets in the order in which they are tried; --explain adds the rule, prices, shares and health. Health comes from the gateway at the default address or at --url, if one runs. Prices are US dollars per million tokens, three parts input and one part output. The exit code is 1 when there is no target.',
+      'Applies the rules and models of the configuration to MODEL, or to the request in FILE, without sending it. Prints the targets in the order in which they are tried; --explain adds the rule, prices, shares and health. Health comes from the gateway of the configuration, or of --url or SLUICE_URL, if it runs. Prices are US dollars per million tokens, three parts input and one part output. The exit code is 1 when there is no target.',
     options: {
       request: {
         type: 'string',
@@ -279,7 +297,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       explain: { type: 'boolean', summary: 'add rule, shares, prices, health and reasons' },
       json: { type: 'boolean', summary: 'print one JSON object on stdout' },
       config: CONFIG_OPTION,
-      url: { type: 'string', value: 'URL', summary: 'address of the gateway (http://127.0.0.1:4141)' },
+      url: URL_OPTION,
       key: { type: 'string', value: 'K', summary: 'key for the admin API (by default SLUICE_ADMIN_KEY)' },
     },
     words: 'nothing',
@@ -291,7 +309,9 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   }),
   usage: defineCommand({
     summary: 'Show tokens and costs by model, key, provider, tag or day',
-    usage: ['usage [--by GROUP] [--since T] [--until T] [--bucket B] [--json|--csv] [--data DIR | --url URL [--key K]]'],
+    usage: [
+      'usage [--by GROUP] [--since T] [--until T] [--bucket B] [--json|--csv] [--data DIR | --config FILE | --url URL [--key K]]',
+    ],
     about: `Sums completed requests: requests, errors, input, cached and output tokens, and cost. A cost without a known price is not counted as 0: "$1.23 + 4 unpriced". "~" marks sums with estimated or uncertain token counts. Hours and days are those of UTC; --since is rounded down to the hour, --until up. On a terminal, bars compare the rows. ${SOURCE_ABOUT}`,
     options: {
       by: {
@@ -319,8 +339,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   log: defineCommand({
     summary: 'List recorded exchanges, follow them, or show one with its attempts',
     usage: [
-      'log [--follow] [--limit N] [--json] [--data DIR | --url URL [--key K]] [FILTER…]',
-      'log [--json] [--data DIR | --url URL [--key K]] ID',
+      'log [--follow] [--limit N] [--json] [--data DIR | --config FILE | --url URL [--key K]] [FILTER…]',
+      'log [--json] [--data DIR | --config FILE | --url URL [--key K]] ID',
     ],
     about: `Prints one line per exchange, newest first: id, time in UTC, status, protocols of client and upstream (C Chat, A Anthropic, R Responses, G Gemini), model, input and output tokens, cost, duration and ending. Filters are status:error, model:gpt*, provider:, key:, tag:, rule:, note:, cost:>0.01, ms:>2000, since:2h and more (docs/store.md lists them); a leading "-" negates a term and needs "--" before it. An unknown term is an error. With the ID of an exchange or a request, or its last part as it is listed, shows that exchange: attempts with their timing, tokens, notes, and broken rules. The exit code is 1 when no exchange has the ID. ${SOURCE_ABOUT}`,
     options: {
@@ -350,8 +370,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       'keys rotate NAME [--overlap D]',
       'keys revoke NAME… [--now]',
     ],
-    about:
-      'A client key opens the gateway to one client, with its own limits. "create" and "rotate" print the secret on stdout, once: the gateway keeps only a digest of it. NAME may also be the public id of the key. Uses the admin API of the gateway at the default address or at --url, or changes the data folder when no gateway runs; stderr names which. The exit code is 1 when no key has the name, 2 when a setting is not valid or the gateway refuses access. docs/keys.md is the guide.',
+    about: `A client key opens the gateway to one client, with its own limits. "create" and "rotate" print the secret on stdout, once: the gateway keeps only a digest of it. NAME may also be the public id of the key. ${FIND_ABOUT} Uses its admin API, or changes the data itself when it does not run; stderr names which. Where another gateway responds, nothing is changed. The exit code is 1 when no key has the name, 2 when a setting is not valid or the gateway refuses access. docs/keys.md is the guide.`,
     options: {
       models: {
         type: 'string',
@@ -389,7 +408,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   }),
   audit: defineCommand({
     summary: 'List changes of keys, logins, backups and reloads',
-    usage: ['audit [--limit N] [--json] [--data DIR | --url URL [--key K]]'],
+    usage: ['audit [--limit N] [--json] [--data DIR | --config FILE | --url URL [--key K]]'],
     about: `Prints the audit log, newest first: when, by which access (key, session, cli, config), and what was done. ${SOURCE_ABOUT}`,
     options: {
       limit: { type: 'string', value: 'N', summary: 'lines to list (50)' },
@@ -405,10 +424,10 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   }),
   backup: defineCommand({
     summary: 'Copy the usage data to a file, also while the gateway runs',
-    usage: ['backup FILE [--data DIR]'],
+    usage: ['backup FILE [--data DIR | --config FILE]'],
     about:
       'Copies the database of the data folder to FILE, which must not exist. The file appears when it is complete. The exit code is 1 when the copy fails, 2 when FILE exists or the folder has no data.',
-    options: { data: DATA_OPTION },
+    options: { data: DATA_OPTION, config: OWN_CONFIG_OPTION },
     words: 'files',
     examples: [
       { line: 'sluice backup "usage-$(date +%F).db"', what: 'A copy of today' },
@@ -418,17 +437,17 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   }),
   restore: defineCommand({
     summary: 'Replace the usage data by a backup',
-    usage: ['restore FILE [--data DIR]'],
+    usage: ['restore FILE [--data DIR | --config FILE]'],
     about:
       'Checks FILE, a copy made by "sluice backup", and puts it in the place of the database of the data folder. The replaced database is kept beside it. The exit code is 1 when a gateway uses the folder or FILE is damaged, 2 when FILE cannot be read.',
-    options: { data: DATA_OPTION },
+    options: { data: DATA_OPTION, config: OWN_CONFIG_OPTION },
     words: 'files',
     examples: [{ line: 'sluice restore usage-2026-11-17.db', what: 'After the gateway was stopped' }],
     load: () => import('./commands/restore.ts'),
   }),
   migrate: defineCommand({
     summary: 'Copy the data folder to a PostgreSQL database',
-    usage: ['migrate --to URL [--data DIR]'],
+    usage: ['migrate --to URL [--data DIR | --config FILE]'],
     about:
       'Copies keys with their limits and budgets, the audit log, and the ledger with its roll-ups, and checks that both places have the same number of rows and the same sums. The gateway of the folder must be stopped; gateways of the database may run. Running it again continues, and copies nothing twice. The folder stays as it is. The exit code is 1 when a gateway uses the folder, the database cannot be used, or rows differ.',
     options: {
@@ -439,6 +458,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
           'address of the database, or a reference to it such as env:SLUICE_STORE, which keeps the password out of the list of processes',
       },
       data: DATA_OPTION,
+      config: OWN_CONFIG_OPTION,
     },
     words: 'nothing',
     examples: [

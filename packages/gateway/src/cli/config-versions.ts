@@ -12,7 +12,8 @@ import { EXIT, UsageError } from '../terminal/errors.ts';
 import { readFileBytes } from '../terminal/inputs.ts';
 import type { CliIo } from '../terminal/io.ts';
 import { type Colors, chooseColors, formatColumns, formatJsonLine } from '../terminal/text.ts';
-import { readConfigured, reportStoreErrors } from './ledger/open.ts';
+import { type HomeIo, readHome } from './home.ts';
+import { reportStoreErrors } from './ledger/open.ts';
 
 /** The options of the commands. */
 export interface VersionOptions {
@@ -154,7 +155,7 @@ async function withVersions(
   access: { mayChange: boolean },
   work: (versions: ConfigVersions) => Promise<number>,
 ): Promise<number> {
-  const url = await chooseStore(store, io.env);
+  const url = await chooseStore(store, io);
   return reportStoreErrors(io, async () => {
     const place = describeAddress(url);
     const { withConfigVersions } = await import('../store/postgres/store.ts');
@@ -164,13 +165,19 @@ async function withVersions(
   });
 }
 
-async function chooseStore(given: string | undefined, env: CliIo['env']): Promise<string> {
-  const text = given ?? (env['SLUICE_STORE'] || (await readConfigured(env))?.store?.reveal());
-  if (text === undefined)
-    throw new UsageError('name the database: set SLUICE_STORE, or use --store env:NAME, or run this beside the file of a node');
-  const url = expandReferences(text, env);
+async function chooseStore(given: string | undefined, io: CliIo): Promise<string> {
+  const text = given ?? (io.env['SLUICE_STORE'] || undefined);
+  if (text === undefined) return findConfiguredStore(io);
+  const url = expandReferences(text, io.env);
   if ('fault' in url) throw new UsageError(`--store: ${url.fault}`);
   return url.text;
+}
+
+async function findConfiguredStore(io: HomeIo): Promise<string> {
+  const { data } = await readHome(undefined, io);
+  if (data.kind !== 'database')
+    throw new UsageError('name the database: set SLUICE_STORE, or use --store env:NAME, or run this beside the file of a node');
+  return data.url;
 }
 
 const MAX_VERSION = 2 ** 31 - 2;

@@ -50,7 +50,7 @@ export async function showPrices({ model, provider, config, json }: PriceQuery, 
 
 /** The options of the configuration file; the defaults without one. Keys and other variables need not be set. */
 async function readOptions(config: string | undefined, io: CliIo): Promise<Options> {
-  const file = config ?? findConfig(process.cwd());
+  const file = config ?? findConfig(io.folder);
   if (file === undefined) return createDefaultSource().options;
   try {
     return (await loadWhole(file, (await readFileBytes(file, io)).toString('utf8'), io.env)).options;

@@ -1,23 +1,33 @@
 /** Finds out what listens at an address, before a key or a prompt is sent there. */
 
+import { INSTANCE_HEADER } from '../server/instance.ts';
+
 const PROBE_MS = 5000;
 
-/** Why there is no gateway at an address, and what to do. */
+/** Why there is no gateway at an address that the user has named, and what to do. */
 export const MISSING_GATEWAY = {
-  nothing: (url: string) => `no gateway responds at ${url}; start one with "sluice serve", or omit --url`,
-  untrusted: (url: string) =>
+  nothing: (url, name, undo) => `no gateway responds at ${url}; start one with "sluice serve", check ${name}, or ${undo}`,
+  untrusted: (url) =>
     `the certificate of ${url} is not trusted; name the file of its authority in NODE_EXTRA_CA_CERTS, and use a host that the certificate names`,
-  other: (url: string) => `the server at ${url} is not a Sluice gateway; check --url, or omit it`,
-} as const;
+  other: (url, name, undo) => `the server at ${url} is not a Sluice gateway; check ${name}, or ${undo}`,
+} as const satisfies Record<string, (url: string, name: string, undo: string) => string>;
 
-/** Whether a gateway listens at the address, a server without a trusted certificate, another server, or nothing. */
-export async function probeGateway(url: string): Promise<'gateway' | keyof typeof MISSING_GATEWAY> {
+/** What was found at an address. */
+export interface Probed {
+  /** A gateway, a server without a trusted certificate, another server, or nothing. */
+  readonly state: 'gateway' | keyof typeof MISSING_GATEWAY;
+  /** What identifies the gateway; undefined for one that does not send it. */
+  readonly instance: string | undefined;
+}
+
+/** Finds out what listens at an address. */
+export async function probeGateway(url: string): Promise<Probed> {
   try {
     const response = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(PROBE_MS), redirect: 'manual' });
     const isGateway = response.ok && response.headers.has('x-sluice-request-id') && (await response.text()).trim() === 'live';
-    return isGateway ? 'gateway' : 'other';
+    return { state: isGateway ? 'gateway' : 'other', instance: response.headers.get(INSTANCE_HEADER) || undefined };
   } catch (error) {
-    return hasUntrustedCertificate(error) ? 'untrusted' : 'nothing';
+    return { state: hasUntrustedCertificate(error) ? 'untrusted' : 'nothing', instance: undefined };
   }
 }
 

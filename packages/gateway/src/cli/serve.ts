@@ -13,7 +13,7 @@ export async function startGateway({ config, ...options }: GatewayOptions, io: C
   // Imported on demand: the gateway loads more modules than all other commands together.
   const { run } = await import('../server/run.ts');
   return explainMistakes(config, () =>
-    run({ ...options, ...(config !== undefined && { config }), folder: process.cwd(), env: io.env }),
+    run({ ...options, ...(config !== undefined && { config }), folder: io.folder, env: io.env }),
   );
 }
 

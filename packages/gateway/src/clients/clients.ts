@@ -63,17 +63,6 @@ export const chooseModel = ({ needsModel }: Client, model: string | undefined): 
   return chosen === undefined ? {} : { model: chosen };
 };
 
-/** The default address of the gateway. */
-const DEFAULT_URL = 'http://127.0.0.1:4141';
-
-/** Parses `--url`. A version path is removed because each client adds its own. */
-export function chooseUrl(text: string = DEFAULT_URL): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isUsable = url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.username === '';
-  if (!isUsable) throw new UsageError(`--url must be an address such as ${DEFAULT_URL}, not "${oneLine(text.slice(0, 200))}"`);
-  return url.origin + url.pathname.replace(/\/+(v1(beta)?)?\/*$/, '');
-}
-
 /** A line to paste into a shell that starts the client once. */
 export function formatPasteLine(client: Client, target: Target): string {
   if (client.snippet) return client.snippet(target);

@@ -18,7 +18,7 @@ import type { Metrics } from '../observe/metrics.ts';
 import type { SpanExporter } from '../observe/tracing/exporter.ts';
 import { readTraceSettings } from '../observe/tracing/settings.ts';
 import type { Tracer } from '../observe/tracing/tracer.ts';
-import { defaultDataFolder, type Ledger, listFiles, openStore, type Store, StoreError } from '../store/index.ts';
+import { findDefaultFolder, type Ledger, listFiles, MEMORY, openStore, type Store, StoreError } from '../store/index.ts';
 import type { WorkerLink } from './worker.ts';
 
 /** Where a gateway keeps its data: a folder, or `memory` for as long as it runs. */
@@ -68,12 +68,6 @@ async function openDatabase(
     const reason = error instanceof Error ? error.message : String(error);
     throw new ConfigError([{ message: `store: the database ${place} cannot be used: ${reason}`, path: ['store'] }]);
   }
-}
-
-/** The folder of the user; memory for a user without a home, such as that of a container. */
-function findDefaultFolder(env: DataOptions['env']): string {
-  const home = env['HOME'] || env['USERPROFILE'] || '';
-  return home === '' && !env['XDG_DATA_HOME'] ? MEMORY : defaultDataFolder(env, process.platform, home);
 }
 
 /** Opens the client keys of a store. The pepper must be the one that they were created with. */
@@ -134,9 +128,6 @@ interface CaptureParts {
 
 /** The folder for captures, in the data folder. */
 const CAPTURES_FOLDER = 'captures';
-
-/** Keeps everything in memory. */
-const MEMORY = 'memory';
 
 /** The folder of the configuration, else that of the user. */
 const DEFAULT = 'default';

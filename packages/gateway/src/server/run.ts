@@ -39,6 +39,7 @@ import { Dialer } from '../upstream/dialer.ts';
 import { memo } from '../upstream/memo.ts';
 import { LearnedRefusals, RetryBudget } from '../upstream/retry.ts';
 import { createDirectory } from './directory.ts';
+import { chooseInstance } from './instance.ts';
 import { MetricsListener } from './metrics-page.ts';
 import { combineObservers } from './observers.ts';
 import { createKeeping, createReadSpending, openCaptures, openKeys, openLimits, openRecords, openTracing } from './records.ts';
@@ -193,7 +194,8 @@ export async function run({
     },
     services,
   );
-  const gateway = new Gateway({ ...services, observers: combineObservers(captures, tracing?.tracer) }, admin, tls);
+  const observed = { ...services, observers: combineObservers(captures, tracing?.tracer) };
+  const gateway = new Gateway(observed, admin, tls, chooseInstance(store, file));
   const certificate = first.listen.tls && (await watchCertificate(first.listen.tls, gateway, log, watch.pollMs));
   const metricsListener = first.metricsListen && new MetricsListener(services);
   const close = async (deadlineMs: number, delayMs = 0): Promise<void> => {
@@ -219,6 +221,7 @@ export async function run({
     live?.config.setBoundAddress(address);
     if (metricsListener && first.metricsListen)
       log.info({ url: await metricsListener.listen(first.metricsListen) }, 'metrics are served on their own address');
+    await announce(store, url, log);
     setImmediate(() => warmPrices(log));
     const reload = async (): Promise<void> => {
       await live?.config.reload().catch((error: unknown) => log.error({ error: String(error) }, 'reload failed'));
@@ -296,6 +299,13 @@ const createAdmin = (
   context: Omit<AdminContext, 'document' | 'audit' | 'breakers' | 'now' | 'stallMs'>,
   { breakers, log, limits }: Services,
 ): AdminApi => new AdminApi({ ...context, breakers, log, now: Date.now, stallMs: limits.stallMs });
+
+/** Commands find this gateway by its data folder. Without that, they still find it by the configuration. */
+async function announce(store: Store, url: string, log: Logger): Promise<void> {
+  await store
+    .announce(url)
+    .catch((error: unknown) => log.warn({ error: String(error) }, 'the address could not be written to the data folder'));
+}
 
 /** Reads the price snapshot before the first response needs it, and after clients can connect. */
 function warmPrices(log: Logger): void {

@@ -23,6 +23,7 @@ import { joinHeaders } from '../upstream/dialer.ts';
 import { admit, checkForm } from './admit.ts';
 import { Console, isConsolePath } from './console.ts';
 import { handle, type Incoming, isResponsesRoute } from './handle.ts';
+import { INSTANCE_HEADER } from './instance.ts';
 import { MetricsAccess, sendMetrics } from './metrics-page.ts';
 import { ResponseSockets } from './websocket.ts';
 
@@ -34,17 +35,19 @@ export class Gateway {
   readonly #sockets: ResponseSockets;
   readonly #metricsAccess: MetricsAccess;
   readonly #admin: AdminApi | undefined;
+  readonly #instance: string;
   readonly #console = new Console();
   #isDraining = false;
   #acceptFailedAt = Number.NEGATIVE_INFINITY;
 
-  /** `admin` serves `/admin`; without it, there is none. With `tls`, the gateway serves HTTPS. */
-  constructor(services: Services, admin?: AdminApi, tls?: TlsPair) {
+  /** `admin` serves `/admin`; without it, there is none. With `tls`, the gateway serves HTTPS. `instance`: see instance.ts. */
+  constructor(services: Services, admin?: AdminApi, tls?: TlsPair, instance = '') {
     const { limits } = services;
     this.#services = services;
     this.#sockets = new ResponseSockets(services);
     this.#metricsAccess = new MetricsAccess(services.log);
     this.#admin = admin;
+    this.#instance = instance;
     const options = {
       IncomingMessage: createUpgradableRequest((request) => this.#acceptsUpgrade(request)),
       maxHeaderSize: limits.headerBytes,
@@ -245,7 +248,8 @@ export class Gateway {
     const { id, response, route } = incoming;
     try {
       if (!page.isPublic) this.#metricsAccess.check(incoming);
-      await page.send(response, { id, metrics: this.#services.metrics, isDraining: this.#isDraining });
+      const { metrics } = this.#services;
+      await page.send(response, { id, metrics, isDraining: this.#isDraining, instance: this.#instance });
     } catch (error) {
       if (!(error instanceof CodecError)) throw error;
       const { status, body } = encodeError(error.error, { to: route.client });
@@ -294,13 +298,24 @@ interface PageContext {
   id: string;
   metrics: Metrics;
   isDraining: boolean;
+  /** Identifies this gateway to commands. */
+  instance: string;
 }
 
 /** Pages of the gateway itself. */
 export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
   // For programs; browsers get the console. Claude Code checks that the server is up.
   ['/', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'sluice\n', id) }],
-  ['/health/live', { isPublic: true, send: (response, { id }) => sendText(response, 200, 'live\n', id) }],
+  [
+    '/health/live',
+    {
+      isPublic: true,
+      send: (response, { id, instance }) => {
+        response.setHeader(INSTANCE_HEADER, instance);
+        sendText(response, 200, 'live\n', id);
+      },
+    },
+  ],
   [
     '/health/ready',
     {

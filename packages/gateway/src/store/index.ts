@@ -7,6 +7,7 @@ export type { ConfigVersion, ConfigVersions, StoredConfig } from './configs.ts';
 export { StoreError, type StoreErrorCode } from './errors.ts';
 export { type Filter, matchesFilter, type ParsedSearch, parseFilter, parseSearch } from './filter.ts';
 export type { Admission } from './ids.ts';
+export { findDefaultFolder, MEMORY } from './location.ts';
 export type {
   ExchangeDetail,
   ExchangePage,
@@ -27,7 +28,7 @@ export type {
 } from './rows.ts';
 export { classify, type Outcome } from './rows.ts';
 export { backUp, restore } from './sqlite/backup.ts';
-export { defaultDataFolder, listFiles } from './sqlite/folder.ts';
+export { findHolder, listFiles } from './sqlite/folder.ts';
 export type { Ledger, Store, StoreOptions, StoreReader } from './store.ts';
 export { Write } from './write-queue.ts';
 
@@ -48,4 +49,10 @@ export async function openStoreReader(place: string): Promise<StoreReader> {
   if (!isPostgres(place)) return openSqliteReader(place);
   const { openPostgresReader } = await import('./postgres/store.ts');
   return openPostgresReader(place);
+}
+
+/** Whether the gateway with this id runs on a PostgreSQL database. */
+export async function hasLiveNode(url: string, boot: string): Promise<boolean> {
+  const store = await import('./postgres/store.ts');
+  return store.hasLiveNode(url, boot);
 }

@@ -72,6 +72,8 @@ export interface Store extends Ledger, StoreReader, KeyStore {
   sync(): Promise<void>;
   /** Starts to delete exchanges beyond the retention, in small transactions. Returns how many the first one deleted. */
   prune(): Promise<number>;
+  /** Records where this gateway listens, for commands that have the same data. */
+  announce(url: string): Promise<void>;
   /** Copies the database to a new file while the gateway runs. Rejects where other programs do that. */
   backup(file: string): Promise<void>;
   /** Writes what waits, and closes. Returns how many rows could not be written in time. */

@@ -13,6 +13,10 @@ export interface CliIo {
   readonly stderr: Output;
   readonly stdin: { readonly isTTY: boolean; open(): Input };
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The working folder, where a configuration is looked for. */
+  readonly folder: string;
+  /** Where a gateway is looked for that is not configured; only tests have another than http://127.0.0.1:4141. */
+  readonly defaultUrl?: string;
   /** Rejects with the system error (`ENOENT`, `EACCES` …). */
   openFile(path: string): Promise<Input>;
   /** The files below a folder, sorted, without hidden ones; undefined when it is not a folder. */
@@ -76,6 +80,7 @@ export function createNodeIo(): CliIo {
     // A function, because the first access to `process.stdin` opens the descriptor.
     stdin: { isTTY: isatty(0), open: () => ({ size: undefined, chunks: process.stdin }) },
     env: process.env,
+    folder: process.cwd(),
     openFile,
     listFolder,
     makeDirectory: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),

@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { openSource } from '../../src/cli/ledger/open.ts';
+import { digestConfig, INSTANCE_HEADER } from '../../src/server/instance.ts';
 import type { ExchangeRow } from '../../src/store/index.ts';
+import { createNodeIo } from '../../src/terminal/io.ts';
 import { jsonLines, type Outcome, run } from '../fake-io.ts';
 import { createFolder } from '../store/ledger-fixture.ts';
 import { createAttempt, createExchange, createUsage, fill, NIGHT } from './rows.ts';
@@ -25,7 +27,9 @@ async function serve(handle: Handle, { isGateway = true } = {}): Promise<string>
     // As the admin API does, which takes such requests for those of a browser.
     if (url.pathname !== '/health/live' && request.headers['sec-fetch-mode']) return response.writeHead(403).end();
     if (url.pathname !== '/health/live') return handle(request, response, url);
-    return response.writeHead(200, isGateway ? { 'x-sluice-request-id': '1' } : {}).end('live\n');
+    return response
+      .writeHead(200, isGateway ? { 'x-sluice-request-id': '1', [INSTANCE_HEADER]: digestConfig(undefined) } : {})
+      .end('live\n');
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -152,7 +156,8 @@ describe('without --url and --data', () => {
 
   const choose = async (handle: Handle | undefined, folder: string): Promise<string> => {
     const url = handle ? await serve(handle) : 'http://127.0.0.1:1';
-    const source = await openSource({ data: undefined, url: undefined, key: undefined }, { env: { SLUICE_DATA: folder } }, url);
+    const io = { ...createNodeIo(), env: { SLUICE_DATA: folder }, folder: '/nowhere', defaultUrl: url };
+    const source = await openSource({ data: undefined, url: undefined, config: undefined, key: undefined }, io);
     await source.close();
     return source.name.replace(url, 'URL').replace(folder, DATABASE);
   };
@@ -171,7 +176,7 @@ describe('without --url and --data', () => {
     ],
     ['so is one that requires a key', answer(401), `${DATABASE} (the gateway at URL: the admin API requires a key`],
     ['so is one that refuses the key', answer(403), `${DATABASE} (the gateway at URL: the admin API refused access`],
-    ['the folder is read when none runs', undefined, `${DATABASE} (no gateway runs at the default address)`],
+    ['the folder is read when none runs', undefined, `${DATABASE} (no gateway responds at URL)`],
   ])('%s', async (_, handle, name) => {
     const folder = createFolder();
     await fill(folder, []);

@@ -1,12 +1,14 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/index.ts';
+import { buildDefaultFolder } from '../../src/store/location.ts';
 import {
   createBallast,
-  defaultDataFolder,
   FolderLock,
+  findHolder,
   freeBallast,
+  listFiles,
   prepareFolder,
   readOwner,
 } from '../../src/store/sqlite/folder.ts';
@@ -26,7 +28,7 @@ describe('the default folder', () => {
     [{ LOCALAPPDATA: '/local' }, 'win32', '/local/sluice'],
     [{}, 'win32', '/home/u/AppData/Local/sluice'],
   ] as const)('%j on %s is %s', (env, platform, expected) => {
-    expect(defaultDataFolder(env, platform, '/home/u')).toBe(expected);
+    expect(buildDefaultFolder(env, platform, '/home/u')).toBe(expected);
   });
 });
 
@@ -121,6 +123,34 @@ describe('ownership', () => {
     lock.beat(2000);
     expect(readOwner(folder)).toMatchObject({ boot: 'me', pid: process.pid, started_ts: 1000, heartbeat_ts: 2000 });
     lock.release();
+  });
+
+  test.each<[string, (folder: string) => void, object]>([
+    ['a folder that does not exist', (folder) => rmSync(folder, { recursive: true }), { state: 'free' }],
+    ['an empty folder', () => undefined, { state: 'free' }],
+    ['a folder that was used', (folder) => FolderLock.take(folder, 'me', 0).release(), { state: 'free' }],
+    ['a lock with other content', (folder) => writeFileSync(listFiles(folder).lock, 'x'.repeat(100_000)), { state: 'free' }],
+    ['a lock that is a folder', (folder) => mkdirSync(listFiles(folder).lock), { state: 'unknown', code: 'not a file' }],
+    [
+      'the file of a dead owner',
+      (folder) => writeFileSync(listFiles(folder).owner, JSON.stringify({ boot: 'b', pid: process.pid })),
+      { state: 'free' },
+    ],
+  ])('the holder of %s', (_, prepare, expected) => {
+    const folder = createFolder();
+    prepare(folder);
+    expect(findHolder(folder)).toEqual(expected);
+  });
+
+  test('the holder of a locked folder has its address after it was announced, also beside a reader', () => {
+    const folder = createFolder();
+    const lock = FolderLock.take(folder, 'me', 1000);
+    expect(findHolder(folder)).toMatchObject({ state: 'held', owner: { boot: 'me', pid: process.pid } });
+    lock.announce('http://127.0.0.1:5000', 2000);
+    expect(findHolder(folder)).toMatchObject({ state: 'held', owner: { url: 'http://127.0.0.1:5000', heartbeat_ts: 2000 } });
+    expect(() => FolderLock.take(folder, 'other', 3000), 'looking does not end the lock').toThrow('is in use by process');
+    lock.release();
+    expect(findHolder(folder)).toEqual({ state: 'free' });
   });
 
   test.each(['', '{', 'null', '{"boot":1}'])('a damaged owner file is ignored: %s', (text) => {

@@ -21,7 +21,7 @@ const PAGE_ROWS = 1000;
 export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
   if (words[0] !== undefined) throw new UsageError(`unexpected argument "${oneLine(words[0])}"`);
   const limit = readLimit(options.limit);
-  return withKeys(options, io, async (source) => {
+  return withKeys(options, io, 'read', async (source) => {
     const entries = await readEntries(source, limit);
     if (options.json) for (const entry of entries) await io.stdout.write(formatJsonLine(entry)?.join('') ?? '');
     else await io.stdout.write(formatAudit(entries, chooseColors(io.stdout, io.env)));

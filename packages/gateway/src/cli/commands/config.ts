@@ -61,7 +61,7 @@ function findAction(word: string | undefined): Action {
 
 /** `sluice config check`: validates a configuration as the gateway does. */
 async function check(words: readonly string[], options: VersionOptions, io: CliIo): Promise<number> {
-  const file = chooseFile(words);
+  const file = chooseFile(words, io.folder);
   const bytes = await readFileBytes(file, io).catch(async (error: unknown) => {
     if (options.json && error instanceof UnreadableError) await printJson(buildRecord(file, { errors: [error] }), io);
     throw error;
@@ -74,9 +74,9 @@ async function print(file: string, result: CheckResult, json: boolean, io: CliIo
   return result.errors.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-function chooseFile([file, more]: readonly string[]): string {
+function chooseFile([file, more]: readonly string[], folder: string): string {
   if (more !== undefined) throw new UsageError(`only one file can be checked; "${oneLine(more)}" is the second`);
-  const found = file ?? findConfig(process.cwd());
+  const found = file ?? findConfig(folder);
   if (found === undefined) throw new UsageError('this folder has no sluice.yaml; name a FILE, or run "sluice init"');
   return found;
 }

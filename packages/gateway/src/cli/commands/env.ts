@@ -1,21 +1,15 @@
 import { basename } from 'node:path';
 import { didYouMean, oneLine, safeJson } from '@sluice/lab/text';
-import {
-  type Client,
-  chooseClient,
-  chooseModel,
-  chooseUrl,
-  SHELLS,
-  type Shell,
-  setupLines,
-  type Target,
-} from '../../clients/clients.ts';
+import { type Client, chooseClient, chooseModel, SHELLS, type Shell, setupLines, type Target } from '../../clients/clients.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
+import { chooseColors } from '../../terminal/text.ts';
+import { findGateway, formatTrail } from '../find-gateway.ts';
 
 interface Options {
   shell: string | undefined;
   url: string | undefined;
+  config: string | undefined;
   model: string | undefined;
   key: string | undefined;
   file: boolean;
@@ -27,7 +21,7 @@ export async function run({ options, words }: { options: Options; words: string[
   const { id, client } = chooseClient(words[0]);
   const shell = chooseShell(options.shell, io.env);
   const target = {
-    url: chooseUrl(options.url),
+    url: await chooseAddress(options, io),
     key: options.key ?? (io.env['SLUICE_KEY'] || 'any'),
     ...chooseModel(client, options.model),
   };
@@ -38,6 +32,19 @@ export async function run({ options, words }: { options: Options; words: string[
       : setupLines(client, target, shell);
   await io.stdout.write(`${lines.join('\n')}\n`);
   return EXIT.ok;
+}
+
+/** The address of the gateway, which need not run yet. */
+async function chooseAddress(options: Options, io: CliIo): Promise<string> {
+  const found = await findGateway(options, io);
+  if (found.kind !== 'none') return found.url;
+  const { url, other, trail } = found;
+  if (url === undefined)
+    throw new UsageError(`the address of the gateway is not known; start it, or name it with --url\n${formatTrail(trail)}`);
+  const { yellow } = chooseColors(io.stderr, io.env);
+  if (other !== undefined)
+    await io.stderr.write(`${yellow('sluice:')} the gateway at ${other} is not the one of this configuration\n`);
+  return url;
 }
 
 const isShell = (name: string): name is Shell => Object.hasOwn(SHELLS, name);

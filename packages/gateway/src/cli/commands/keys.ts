@@ -5,7 +5,7 @@ import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
 import { type IssuedView, type KeySource, type KeyView, UnknownKeyError, withKeys } from '../keys/source.ts';
 import { describeIssued, formatKey, formatKeys } from '../keys/text.ts';
-import type { SourceOptions } from '../ledger/open.ts';
+import type { Access, SourceOptions } from '../ledger/open.ts';
 
 interface Options extends SourceOptions {
   models: string | undefined;
@@ -34,6 +34,7 @@ interface Call {
 interface Action {
   /** How many names it takes. */
   readonly takes: 'none' | 'one' | 'several';
+  readonly access: Access;
   /** Options beside `--json` and those that choose the source. */
   readonly options: readonly (keyof Options)[];
   run(call: Call): Promise<number>;
@@ -44,12 +45,14 @@ const SETTINGS = ['models', 'budget', 'rpm', 'tpm', 'concurrency', 'expires', 'i
 const ACTIONS = {
   create: {
     takes: 'one',
+    access: 'create',
     options: SETTINGS,
     run: async ({ source, names: [name = ''], options, io }) =>
       printIssued(await source.create(name, readSettings(options)), 'Created', options, io),
   },
   list: {
     takes: 'none',
+    access: 'read',
     options: ['all'],
     run: async ({ source, options, io }) => {
       const keys = (await source.list()).filter(({ state }) => options.all || state !== 'revoked');
@@ -60,11 +63,13 @@ const ACTIONS = {
   },
   show: {
     takes: 'one',
+    access: 'read',
     options: [],
     run: async ({ source, names: [name = ''], options, io }) => printKey(await source.get(name), options, io),
   },
   edit: {
     takes: 'one',
+    access: 'change',
     options: [...SETTINGS, 'name'],
     run: async ({ source, names: [name = ''], options, io }) => {
       const changes = { ...readSettings(options), ...(options.name !== undefined && { name: options.name }) };
@@ -74,12 +79,14 @@ const ACTIONS = {
   },
   rotate: {
     takes: 'one',
+    access: 'change',
     options: ['overlap'],
     run: async ({ source, names: [name = ''], options, io }) =>
       printIssued(await source.rotate(name, options.overlap ?? DEFAULT_OVERLAP), 'Rotated', options, io),
   },
   revoke: {
     takes: 'several',
+    access: 'change',
     options: ['now'],
     run: async ({ source, names, options, io }) => {
       for (const name of names) {
@@ -101,7 +108,7 @@ export async function run({ options, words }: { options: Options; words: string[
   checkNames(word ?? '', action, names);
   checkOptions(word ?? '', action, options);
   try {
-    return await withKeys(options, io, (source) => action.run({ source, names, options, io }), word === 'create');
+    return await withKeys(options, io, action.access, (source) => action.run({ source, names, options, io }));
   } catch (error) {
     if (!(error instanceof UnknownKeyError)) throw error;
     const { red } = chooseColors(io.stderr, io.env);

@@ -3,11 +3,10 @@ import { expandReferences } from '../../config/secrets.ts';
 import { describeAddress } from '../../store/postgres/address.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
-import { chooseFolder, reportStoreErrors, requireDatabase } from '../ledger/open.ts';
+import { chooseFolder, type FolderOptions, reportStoreErrors, requireDatabase } from '../ledger/open.ts';
 
-interface Options {
+interface Options extends FolderOptions {
   to: string | undefined;
-  data: string | undefined;
 }
 
 /** `sluice migrate`: copies a data folder to a PostgreSQL database. */
@@ -16,8 +15,7 @@ export async function run({ options, words }: { options: Options; words: string[
   if (options.to === undefined) throw new UsageError('name the database: sluice migrate --to postgres://user@host/database');
   const url = expandReferences(options.to, io.env);
   if ('fault' in url) throw new UsageError(`--to: ${url.fault}`);
-  const folder = await chooseFolder(options.data, io.env);
-  if (folder === undefined) throw new UsageError('data is kept in memory; name a folder with --data');
+  const folder = await chooseFolder(options, io);
   requireDatabase(folder);
   return reportStoreErrors(io, async () => {
     const place = describeAddress(url.text);

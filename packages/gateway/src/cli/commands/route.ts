@@ -3,7 +3,6 @@
 import type { CanonicalRequest, ProtocolId } from '@sluice/core';
 import { CODECS, decodeRequest } from '@sluice/core/engine';
 import { oneLine } from '@sluice/lab/text';
-import { chooseUrl } from '../../clients/clients.ts';
 import { ConfigError } from '../../config/document.ts';
 import { createDefaultSource, findConfig } from '../../config/load.ts';
 import { explainUnknownModel, type GatewayState, type Rule, resolveConfig } from '../../config/resolve.ts';
@@ -18,9 +17,9 @@ import { readFileBytes } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
 import { DemoTransport } from '../../upstream/demo.ts';
+import { findGateway, requireGateway } from '../find-gateway.ts';
 import { AdminClient, ApiError } from '../ledger/admin-client.ts';
 import { GatewaySource, type PausedModel } from '../ledger/gateway-source.ts';
-import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
 
 interface Options {
   request: string | undefined;
@@ -76,7 +75,7 @@ function readModel(body: unknown): string | undefined {
 }
 
 async function readState(config: string | undefined, io: CliIo): Promise<GatewayState> {
-  const file = config ?? findConfig(process.cwd());
+  const file = config ?? findConfig(io.folder);
   try {
     const source =
       file === undefined ? createDefaultSource() : await loadWhole(file, (await readFileBytes(file, io)).toString(), io.env);
@@ -123,15 +122,14 @@ function readHeader(text: string | undefined): Record<string, string> {
 }
 
 /** Pauses of a running gateway; undefined when none runs or it does not permit its admin API. */
-async function readPaused({ url, key }: Options, io: CliIo): Promise<readonly PausedModel[] | undefined> {
-  const address = chooseUrl(url);
-  const found = await probeGateway(address);
-  if (found !== 'gateway') {
-    if (url !== undefined) throw new UsageError(MISSING_GATEWAY[found](address));
-    return undefined;
-  }
+async function readPaused({ key, ...options }: Options, io: CliIo): Promise<readonly PausedModel[] | undefined> {
+  // Standard input was read already, and has no gateway.
+  if (options.config === '-' && options.url === undefined) return undefined;
+  const found = await findGateway(options, io);
+  if (found.kind === 'none') return undefined;
+  if (found.kind === 'named') await requireGateway(found);
   try {
-    return await new GatewaySource(new AdminClient(address, key ?? (io.env['SLUICE_ADMIN_KEY'] || undefined))).listPaused();
+    return await new GatewaySource(new AdminClient(found.url, key ?? (io.env['SLUICE_ADMIN_KEY'] || undefined))).listPaused();
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     await io.stderr.write(`sluice: health is unknown: ${oneLine(error.message)}\n`);

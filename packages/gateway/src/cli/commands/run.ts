@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { oneLine, systemCode } from '@sluice/lab/text';
-import { type Client, chooseClient, chooseModel, chooseUrl, type Target } from '../../clients/clients.ts';
+import { type Client, chooseClient, chooseModel, type Target } from '../../clients/clients.ts';
 import { KEY_VARIABLES } from '../../providers/lookup.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo, Program } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
-import { MISSING_GATEWAY, probeGateway } from '../probe.ts';
+import { findGateway, requireGateway } from '../find-gateway.ts';
 import { explainMistakes, startGateway } from '../serve.ts';
 
 interface Options {
@@ -27,7 +27,7 @@ export async function run({ options, words }: { options: Options; words: string[
   if (client.command === undefined && rest.length === 0)
     throw new UsageError(`name the program to start: sluice run ${name} -- PROGRAM`);
   const inherited = await buildInheritedEnv(options, io);
-  const gateway = await findGateway(options, io);
+  const gateway = await chooseGateway(options, io);
   const { url, key, hasWebSocket } = gateway;
   const target = { url, key, hasWebSocket, ...chooseModel(client, options.model) };
   try {
@@ -39,15 +39,24 @@ export async function run({ options, words }: { options: Options; words: string[
   }
 }
 
-/** The gateway at `--url` or at the default address, or a new one for this run. */
-async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Options, io: CliIo): Promise<Gateway> {
-  if (givenUrl !== undefined && config !== undefined)
+/** The gateway that runs, or a new one for this run. */
+async function chooseGateway(options: Options, io: CliIo): Promise<Gateway> {
+  if (options.url !== undefined && options.config !== undefined)
     throw new UsageError('--url names a running gateway and --config starts one; use one of them');
-  const url = chooseUrl(givenUrl);
-  const clientKey = key ?? (io.env['SLUICE_KEY'] || undefined);
-  const found = config === undefined ? await probeGateway(url) : 'nothing';
-  if (found === 'gateway') return { url, key: clientKey ?? 'any', hasWebSocket: true, close: async () => undefined };
-  if (givenUrl !== undefined) throw new UsageError(MISSING_GATEWAY[found](url));
+  const clientKey = options.key ?? (io.env['SLUICE_KEY'] || undefined);
+  const found = options.config === undefined ? await findGateway(options, io) : undefined;
+  if (found === undefined || found.kind === 'none') return openGateway(options, clientKey, found?.other, io);
+  if (found.kind === 'named') await requireGateway(found);
+  return { url: found.url, key: clientKey ?? 'any', hasWebSocket: true, close: async () => undefined };
+}
+
+/** Starts a gateway for this run. `other`: where one responds that is not the one of the configuration. */
+async function openGateway(
+  { config, data = 'memory' }: Options,
+  clientKey: string | undefined,
+  other: string | undefined,
+  io: CliIo,
+): Promise<Gateway> {
   // Silent, because the client uses the terminal.
   const running = await startGateway({ config, data, listen: { host: '127.0.0.1', port: 0, tls: 'off' }, log: 'silent' }, io);
   if (clientKey === undefined && running.state.keys.length === 0 && running.keys.isUsed) {
@@ -55,7 +64,8 @@ async function findGateway({ url: givenUrl, key, config, data = 'memory' }: Opti
     throw new UsageError('the gateway needs a client key; set SLUICE_KEY or --key, or omit --data');
   }
   const { dim } = chooseColors(io.stderr, io.env);
-  await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}`)}\n`);
+  const why = other === undefined ? '' : ` (that at ${other} is not the one of this configuration; --url uses it)`;
+  await io.stderr.write(`${dim(`sluice: started a gateway for this run on ${running.url}${why}`)}\n`);
   const { keys, responses } = running.state;
   return {
     url: running.url,
@@ -74,7 +84,7 @@ interface Gateway {
 }
 
 /** Our environment without keys of providers and of the gateway; the client needs only the key that it is given. */
-async function buildInheritedEnv(options: Options, { env }: CliIo): Promise<CliIo['env']> {
+async function buildInheritedEnv(options: Options, { env, folder }: CliIo): Promise<CliIo['env']> {
   const passed = parsePassedNames(options['pass-env'], env);
   const removed = new Set([
     'SLUICE_KEYS',
@@ -84,7 +94,7 @@ async function buildInheritedEnv(options: Options, { env }: CliIo): Promise<CliI
     'SLUICE_ADMIN_KEY_FILE',
     ...KEY_VARIABLES,
     ...[...KEY_VARIABLES].map((name) => `${name}_FILE`),
-    ...(await listConfigVariables(options.config, env)),
+    ...(await listConfigVariables(options.config, env, folder)),
   ]);
   return Object.fromEntries(Object.entries(env).filter(([name]) => passed.has(name) || !removed.has(name.toUpperCase())));
 }
@@ -97,11 +107,11 @@ function parsePassedNames(list: string | undefined, env: CliIo['env']): Readonly
 }
 
 /** Variables that the configuration reads secrets from. The gateway reports a file that cannot be read. */
-async function listConfigVariables(config: string | undefined, env: CliIo['env']): Promise<string[]> {
+async function listConfigVariables(config: string | undefined, env: CliIo['env'], folder: string): Promise<string[]> {
   // Imported on demand, like the gateway.
   const { findConfig, listSecretVariables } = await import('../../config/load.ts');
   const { readSharedText } = await import('../../config/shared.ts');
-  const file = config ?? findConfig(process.cwd());
+  const file = config ?? findConfig(folder);
   if (file === undefined) return [];
   const text = await readFile(file, 'utf8').catch(() => '');
   const shared = await explainMistakes(file, () => readSharedText(file, text, env));

@@ -68,7 +68,7 @@ async function superviseWorkers({ config, listen, formatLog }: StartOptions, cou
   ]);
   const secrets = new SecretRegistry();
   const { limits, log: logging } = await explainMistakes(config, () =>
-    readState({ config, folder: process.cwd(), count }, { env: io.env, secrets, listen }),
+    readState({ config, folder: io.folder, count }, { env: io.env, secrets, listen }),
   );
   const log = createLog(logging.level, createRedact(secrets), undefined, formatLog);
   const workers = new Workers({ count, log, stopMs: limits.drainDelayMs + limits.drainMs });

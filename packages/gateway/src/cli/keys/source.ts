@@ -11,8 +11,18 @@ import { isPostgres } from '../../store/postgres/address.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
+import { readHome } from '../home.ts';
 import { type AdminClient, ApiError } from '../ledger/admin-client.ts';
-import { choosePlace, describePlace, explainError, readConfigured, requireDatabase, type SourceOptions } from '../ledger/open.ts';
+import {
+  type Access,
+  choosePlace,
+  describePlace,
+  explainError,
+  type FolderPlace,
+  requireDatabase,
+  SET_KEY,
+  type SourceOptions,
+} from '../ledger/open.ts';
 
 /** A key as the admin API shows it. */
 export type KeyView = z.infer<typeof KEY>;
@@ -39,51 +49,52 @@ export interface KeySource {
 /** No key has this name or id. */
 export class UnknownKeyError extends Error {}
 
-/** Calls `use` with the source that the options choose. `mayBeNew`: the first key may create the data folder. */
+/** Calls `use` with the source that the options choose. `create`: the first key may create the data folder. */
 export async function withKeys(
   options: SourceOptions,
   io: CliIo,
+  access: Access,
   use: (source: KeySource) => Promise<number>,
-  mayBeNew = false,
 ): Promise<number> {
   let name = 'the gateway';
+  let details = '';
   try {
-    const place = await choosePlace(options, io, { mayBeNew });
+    const place = await choosePlace(options, io, access);
     const source =
       place.kind === 'gateway'
         ? new GatewayKeys(place.client)
-        : new FolderKeys(place, await choosePepper(place.folder, io), mayBeNew);
+        : new FolderKeys(place, await choosePepper(place.folder, options, io), access === 'create');
     name = source.name;
+    if (place.kind === 'folder') details = place.details;
     const { dim } = chooseColors(io.stderr, io.env);
     await io.stderr.write(`${dim(`sluice: using ${oneLine(name)}`)}\n`);
     return await use(source);
   } catch (error) {
-    throw toCommandError(error, name);
+    throw toCommandError(error, name, details);
   }
 }
 
 /** The file of the pepper: that of the configuration, or the one in the data folder. */
-async function choosePepper(place: string, io: CliIo): Promise<string> {
-  const configured = await readConfigured(io.env);
-  const folder = isPostgres(place) ? configured?.data : place;
-  const file = configured?.auth.pepper_file ?? (folder && listFiles(folder).pepper);
+async function choosePepper(place: string, { config }: SourceOptions, io: CliIo): Promise<string> {
+  const home = await readHome(config, io);
+  const folder = isPostgres(place) ? home.folder : place;
+  const file = home.pepperFile ?? (folder && listFiles(folder).pepper);
   if (file === undefined)
     throw new UsageError('keys in a PostgreSQL database need the pepper of its nodes; set auth.pepper_file in sluice.yaml');
   return file;
 }
 
 /** Mistakes of the user become usage errors, everything else errors of the source. */
-function toCommandError(error: unknown, name: string): unknown {
+function toCommandError(error: unknown, name: string, details: string): unknown {
   if (error instanceof KeySettingError) return new UsageError(`--${toOption(error.setting)} ${error.message}`, { cause: error });
   if (error instanceof KeyError)
     return error.code === 'unknown'
       ? new UnknownKeyError(error.message)
       : new UsageError(oneLine(error.message), { cause: error });
   if (error instanceof StoreError && error.code === 'owned')
-    return new UsageError(
-      `${oneLine(error.message)}, or change keys through its admin API: set admin.key in its configuration, and SLUICE_ADMIN_KEY or --key here`,
-      { cause: error },
-    );
+    return new UsageError(`${oneLine(error.message)}, or change keys through its admin API: ${SET_KEY}${details}`, {
+      cause: error,
+    });
   if (!(error instanceof ApiError)) return explainError(error, name);
   const detail = error.detail ?? error.message;
   if (error.status === 404 && detail.startsWith('no key has')) return new UnknownKeyError(detail);
@@ -151,7 +162,7 @@ class FolderKeys implements KeySource {
   readonly #pepperFile: string;
   readonly #mayBeNew: boolean;
 
-  constructor({ folder, why }: { folder: string; why: string | undefined }, pepperFile: string, mayBeNew: boolean) {
+  constructor({ folder, why }: FolderPlace, pepperFile: string, mayBeNew: boolean) {
     this.name = `${describePlace(folder)}${why === undefined ? '' : ` (${why})`}`;
     this.#folder = folder;
     this.#pepperFile = pepperFile;

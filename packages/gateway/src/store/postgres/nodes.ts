@@ -23,6 +23,18 @@ const BEATS_PER_LEASE = 5;
 
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
+/** The longest lease that can be configured: a copy of a database has older heartbeats. */
+const LONGEST_LEASE_MS = 600_000;
+
+/** Whether the node with this id runs on the database. */
+export async function isAlive(pool: Pool, boot: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `SELECT FROM boots WHERE id = $1 AND ended_ts IS NULL AND heartbeat_ts >= ${NOW} - $2::bigint`,
+    [boot, LONGEST_LEASE_MS],
+  );
+  return rowCount === 1;
+}
+
 /** One node among those of its database. */
 export class Node {
   readonly #pool: Pool;

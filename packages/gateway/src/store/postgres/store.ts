@@ -31,7 +31,7 @@ import { createKysely, createPool, PATIENCE, type Patience, toStoreError } from 
 import { PostgresKeys } from './key-table.ts';
 import { KeyWatch } from './key-watch.ts';
 import { PostgresLedger } from './ledger.ts';
-import { Node } from './nodes.ts';
+import { isAlive, Node } from './nodes.ts';
 import { CONFIG_CHANNEL, KEY_CHANNEL, Notices } from './notices.ts';
 import { LOCK_CLASS, LOCKS, Partitions } from './partitions.ts';
 
@@ -208,6 +208,9 @@ class PostgresStore extends QueuedStore implements Store {
     }
   }
 
+  /** Nodes are behind load balancers, so the address of one is of no use. */
+  async announce(): Promise<void> {}
+
   backup(): Promise<void> {
     return Promise.reject(new StoreError('query', 'the store is a PostgreSQL database; back it up with pg_dump'));
   }
@@ -318,6 +321,18 @@ export async function openPostgresReader(url: string): Promise<StoreReader> {
   } catch (error) {
     await reader.close();
     throw toStoreError(error);
+  }
+}
+
+/** Whether a node with this id is alive. */
+export async function hasLiveNode(url: string, boot: string): Promise<boolean> {
+  const pool = createPool(url, 1);
+  try {
+    return await isAlive(pool, boot);
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await pool.end();
   }
 }
 

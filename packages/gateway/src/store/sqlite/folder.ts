@@ -3,22 +3,25 @@
 import {
   chmodSync,
   closeSync,
+  constants,
   existsSync,
+  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
-  readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statfsSync,
+  statSync,
   unlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { homedir, hostname } from 'node:os';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { readCode } from '@sluice/lab/text';
+import { readCode, systemCode } from '@sluice/lab/text';
 import { StoreError } from '../errors.ts';
 import { type Database, RESULT, readResultCode } from './database.ts';
 
@@ -28,26 +31,12 @@ export const listFiles = (folder: string) =>
     database: join(folder, 'sluice.db'),
     /** Locked by the owner as long as it lives. Only SQLite may open it: closing it elsewhere in the process drops the lock. */
     lock: join(folder, 'owner.lock'),
-    /** Who owns the folder, for people and for messages. */
+    /** Who owns the folder and where it listens, for commands and messages. The lock decides whether that is still true. */
     owner: join(folder, 'owner.json'),
     ballast: join(folder, 'ballast'),
     /** What the digests of client keys were made with. Not in the database, so that no backup of it has both. */
     pepper: join(folder, 'pepper'),
   }) as const;
-
-/** The folder for data of the gateway when none is configured: `$XDG_DATA_HOME/sluice`, or the custom of the platform. */
-export function defaultDataFolder(
-  env: Readonly<Record<string, string | undefined>>,
-  platform: NodeJS.Platform = process.platform,
-  home: string = homedir(),
-): string {
-  const base = env['XDG_DATA_HOME'];
-  // The specification says to ignore relative paths.
-  if (base?.startsWith('/')) return join(base, 'sluice');
-  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'sluice');
-  if (platform === 'win32') return join(env['LOCALAPPDATA'] || join(home, 'AppData', 'Local'), 'sluice');
-  return join(home, '.local', 'share', 'sluice');
-}
 
 /** Creates the folder and the database file when missing, readable by their user alone. */
 export function prepareFolder(folder: string): void {
@@ -86,6 +75,8 @@ export interface Owner {
   readonly started_ts: number;
   /** Renewed every few seconds; tells people whether the owner still runs. */
   readonly heartbeat_ts: number;
+  /** Where it listens; absent before it does, and for commands that own the folder. */
+  readonly url?: string;
 }
 
 /**
@@ -95,7 +86,7 @@ export interface Owner {
 export class FolderLock {
   readonly #db: Database;
   readonly #folder: string;
-  readonly #owner: Omit<Owner, 'heartbeat_ts'>;
+  #owner: Omit<Owner, 'heartbeat_ts'>;
 
   private constructor(db: Database, folder: string, boot: string, now: number) {
     this.#db = db;
@@ -106,7 +97,7 @@ export class FolderLock {
 
   /** Takes the folder, or throws an error that names its owner. */
   static take(folder: string, boot: string, now: number): FolderLock {
-    const db = new DatabaseSync(listFiles(folder).lock, { timeout: 0 });
+    const db = new DatabaseSync(listFiles(folder).lock, { timeout: TAKE_MS });
     try {
       // No prepared statement: one that is not collected would keep the connection, and the lock, after close().
       db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
@@ -117,6 +108,12 @@ export class FolderLock {
       if (readResultCode(error) !== RESULT.busy) throw createFolderError(folder, error);
       throw new StoreError('owned', describeOwner(folder, readOwner(folder), now));
     }
+  }
+
+  /** Adds the address of the owner. */
+  announce(url: string, now: number): void {
+    this.#owner = { ...this.#owner, url };
+    this.beat(now);
   }
 
   /** Renews the heartbeat. A full disk must not stop the gateway. */
@@ -137,13 +134,67 @@ export class FolderLock {
   }
 }
 
+/** How long an owner waits for the lock: `findHolder` of another process has it for a moment. */
+const TAKE_MS = 100;
+
 /** The last known owner of a folder; undefined when its file is missing or damaged. */
 export function readOwner(folder: string): Owner | undefined {
   try {
-    const owner: Partial<Owner> = JSON.parse(readFileSync(listFiles(folder).owner, 'utf8'));
-    return typeof owner.boot === 'string' && typeof owner.pid === 'number' ? (owner as Owner) : undefined;
+    const owner: Partial<Record<keyof Owner, unknown>> = JSON.parse(readSmall(listFiles(folder).owner));
+    const { boot, pid, url } = owner;
+    if (typeof boot !== 'string' || typeof pid !== 'number') return undefined;
+    return typeof url === 'string' || url === undefined ? (owner as Owner) : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** An owner has some 200 bytes. */
+const MAX_OWNER_BYTES = 4096;
+
+/** The first bytes of a file. Without O_NONBLOCK, opening a named pipe would wait for its writer. */
+function readSmall(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!fstatSync(file).isFile()) return '';
+    const bytes = Buffer.alloc(MAX_OWNER_BYTES);
+    return bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Whether a process owns a folder now. `unknown`: the lock cannot be read, for the reason in `code`. */
+export type Holder =
+  | { readonly state: 'free' }
+  | { readonly state: 'held'; readonly owner: Owner | undefined }
+  | { readonly state: 'unknown'; readonly code: string };
+
+/** Finds the process that owns a folder. The lock decides: the file of a dead owner stays, and its process id may be another's now. */
+export function findHolder(folder: string): Holder {
+  const { lock } = listFiles(folder);
+  try {
+    if (!statSync(lock).isFile()) return { state: 'unknown', code: 'not a file' };
+    return isLocked(lock) ? { state: 'held', owner: readOwner(folder) } : { state: 'free' };
+  } catch (error) {
+    const code = systemCode(error) ?? 'not readable';
+    return code === 'ENOENT' || code === 'ENOTDIR' ? { state: 'free' } : { state: 'unknown', code };
+  }
+}
+
+/** Reads through SQLite, which waits for no exclusive lock. Whatever else is in the file does not matter. */
+function isLocked(file: string): boolean {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 0 });
+  try {
+    db.exec('SELECT count(*) FROM sqlite_schema');
+    return false;
+  } catch (error) {
+    const code = readResultCode(error);
+    if (code === RESULT.busy) return true;
+    if (code === RESULT.notADatabase || code === RESULT.corrupt) return false;
+    throw error;
+  } finally {
+    db.close();
   }
 }
 

@@ -45,6 +45,7 @@ export type WorkerRequest =
   | { readonly kind: 'addAudit'; readonly entry: AuditEntry }
   | { readonly kind: 'spending'; readonly query: SpendingQuery }
   | { readonly kind: 'prune' }
+  | { readonly kind: 'announce'; readonly url: string }
   | { readonly kind: 'stop' };
 
 /** A request with the number that its reply repeats. */

@@ -203,6 +203,10 @@ class SqliteStore extends QueuedStore implements Store {
     return this.#writer.request({ kind: 'prune' });
   }
 
+  announce(url: string): Promise<void> {
+    return this.#writer.request({ kind: 'announce', url });
+  }
+
   async backup(file: string): Promise<void> {
     if (this.folder === null) throw new StoreError('query', 'a store in memory has no file to back up; set a data folder');
     await this.flush();

@@ -153,6 +153,8 @@ class WriterWorker extends ReaderWorker {
         return this.#attemptWrite(() => this.keys.addAudit(request.entry));
       case 'prune':
         return this.#prune();
+      case 'announce':
+        return this.#lock?.announce(request.url, Date.now());
       case 'stop':
         return this.#stop();
       default:
