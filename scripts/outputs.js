@@ -1,6 +1,7 @@
 /**
- * Prints a digest of every output of the library over all cases, recordings and captured requests: messages, events, findings, converted
- * requests, responses, streams and errors, in every pair of protocols. Two builds that print the same lines behave the same:
+ * Prints a digest of every output of the library over all cases and the corpus, and over recordings and captured requests where they
+ * are: messages, events, findings, converted requests, responses, streams and errors, in every pair of protocols. Two builds that print
+ * the same lines behave the same:
  *
  *   node scripts/outputs.js > before.txt        # at the old commit, after npm run build
  *   node scripts/outputs.js --against before.txt
@@ -12,6 +13,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { render } from '../fixtures/corpus/render.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values: options } = parseArgs({
@@ -21,16 +23,14 @@ const file = resolve(options.core ?? join(root, 'packages/core/dist/index.js'));
 const core = await import(pathToFileURL(file).href);
 const engine = await import(pathToFileURL(join(dirname(file), 'engine/index.js')).href);
 const shared = process.env.SLUICE_SHARED ?? join(root, '../shared');
-if (!existsSync(shared)) {
-  console.error(`${shared} is missing: set SLUICE_SHARED to the folder with recordings`);
-  process.exit(2);
-}
+const hasRecordings = existsSync(shared);
+if (!hasRecordings) console.error(`without recordings: ${shared} is missing (set SLUICE_SHARED to their folder)`);
 
 const IDS = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
 const PROVIDERS = ['openai', 'anthropic', 'gemini', 'groq', 'mistral', 'deepseek', 'openrouter', 'own'];
 const lines = [];
 
-for (const input of [...cases(), ...recordings(), ...requests()]) {
+for (const input of [...cases(), ...corpus(), ...(hasRecordings ? [...recordings(), ...requests()] : [])]) {
   if (options.only === undefined || input.name.includes(options.only)) describe(input);
 }
 
@@ -82,6 +82,31 @@ function* cases() {
   }
 }
 
+function* corpus() {
+  const readShapes = (name) =>
+    readFileSync(join(root, `fixtures/corpus/${name}.jsonl`), 'utf8')
+      .trim()
+      .split('\n')
+      .map(JSON.parse);
+  for (const shape of IDS.flatMap(readShapes)) {
+    const { name, protocol, status, model = 'unknown' } = shape;
+    const { body, request } = render(shape);
+    yield { name, protocol, bytes: Buffer.from(body), status };
+    if (request !== undefined) yield { name: `${name} request`, kind: 'request', protocol, bytes: Buffer.from(request), model };
+  }
+  for (const shape of readShapes('clients')) {
+    const { request } = render(shape);
+    if (request !== undefined) yield* clientRequest(shape.name, shape.path, shape.headers, JSON.parse(request));
+  }
+}
+
+/** A request of a client, if it belongs to a conversation. */
+function* clientRequest(name, path, headers, body) {
+  const protocol = IDS.find((id) => engine.CODECS[id].detectInterface(path, headers) === 'CHAT');
+  const model = typeof body?.model === 'string' ? body.model : 'mock-model';
+  if (protocol) yield { name, kind: 'request', protocol, bytes: Buffer.from(JSON.stringify(body)), model };
+}
+
 function* recordings() {
   const seen = new Set();
   for (const { file, request, protocol, status, model } of JSON.parse(read('recordings/manifest.json'))) {
@@ -96,11 +121,7 @@ function* requests() {
   for (const folder of ['requests-shape', 'requests-more']) {
     for (const file of readdirSync(join(shared, 'clients', folder))) {
       const { requests: sent } = JSON.parse(read(`clients/${folder}/${file}`));
-      for (const [i, { path, headers, body }] of sent.entries()) {
-        const protocol = IDS.find((id) => engine.CODECS[id].detectInterface(path, headers) === 'CHAT');
-        const model = typeof body?.model === 'string' ? body.model : 'mock-model';
-        if (protocol) yield { name: `${file}#${i}`, kind: 'request', protocol, bytes: Buffer.from(JSON.stringify(body)), model };
-      }
+      for (const [i, { path, headers, body }] of sent.entries()) yield* clientRequest(`${file}#${i}`, path, headers, body);
     }
   }
 }

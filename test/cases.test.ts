@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PROTOCOLS } from '../packages/core/src/index.ts';
+import { readCases } from './corpus.ts';
 import { checkCase } from './match.ts';
 import { assemble, bytesOf, protocolOf, splitAt, splitEvery, validate } from './run.ts';
-import { readCases } from './shared.ts';
 
 const cases = readCases();
 

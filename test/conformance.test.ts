@@ -46,7 +46,7 @@ describe('the summary', () => {
       row('requests', { tried: 3 }),
     ];
     expect(lineOf(rows)).toMatch(
-      /^1,230 checks, 1,200 of them on generated inputs, over 9 recorded responses and 3 recorded requests, .* 2 failed, 1 open\.$/,
+      /^1,230 checks, 1,200 of them on generated inputs, over 9 responses and 3 requests of the corpus, .* 2 failed, 1 open\.$/,
     );
     expect(blockOf(rows)).toContain('follows the grammar of its protocol | 1,200 | 1,200 | 0 | 0 |');
   });

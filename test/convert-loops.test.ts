@@ -9,7 +9,7 @@ import {
   type ProtocolId,
 } from '../packages/core/src/index.ts';
 import { codecOf, codecs, sampled } from './convert-sources.ts';
-import { readManifest, readRecording, SHARED } from './shared.ts';
+import { readManifest, readRecording } from './corpus.ts';
 
 type Json = Record<string, unknown>;
 
@@ -140,7 +140,7 @@ function expected({ provider, body, model }: Row): string[] {
 /** Chat clients get the signature of a Gemini call in Google's own field, which names no issuer. */
 const isUnnamed = ({ provider, client }: Row): boolean => provider.id === 'gemini' && client.id === 'openai-chat';
 
-describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), row] as const))('%s', (_, row) => {
+describe.each(rows.map((row) => [row.name.replaceAll('/', ' '), row] as const))('%s', (_, row) => {
   const { provider, client, model } = row;
   const next = nextRequest(row);
 
@@ -162,6 +162,6 @@ describe.skipIf(!SHARED).each(rows.map((row) => [row.name.replaceAll('/', ' '), 
     });
 });
 
-test.skipIf(!SHARED)('there is something to test', () => {
+test('there is something to test', () => {
   expect(rows.length).toBeGreaterThan(20);
 });

@@ -1,6 +1,6 @@
 import { CODECS } from '../packages/core/src/engine/index.ts';
 import type { Codec } from '../packages/core/src/index.ts';
-import { type Recording, readCapturedRequests, readManifest, readRecording } from './shared.ts';
+import { type Recording, readCapturedRequests, readManifest, readRecording } from './corpus.ts';
 
 /** A request as it was sent. */
 export interface Source {

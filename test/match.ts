@@ -1,5 +1,5 @@
 import type { AccumulatedMessage } from '../packages/core/src/index.ts';
-import type { Expected } from './shared.ts';
+import type { Expected } from './corpus.ts';
 
 /** Where `actual` does not hold what `expected` lists: an empty list means a match. Listed keys only; lists element by element. */
 export function differences(actual: unknown, expected: unknown, path = ''): string[] {

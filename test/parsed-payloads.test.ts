@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { StreamAccumulator } from '../packages/core/src/engine/index.ts';
 import { type AccumulatedMessage, createSseDecoder, type Protocol } from '../packages/core/src/index.ts';
+import { readCases } from './corpus.ts';
 import { assemble, bytesOf, protocolOf } from './run.ts';
-import { readCases } from './shared.ts';
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
 

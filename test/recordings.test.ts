@@ -1,20 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ChatAccumulator } from '../packages/core/src/accumulate/index.ts';
 import { openaiChatWithCompletion } from '../packages/core/src/engine/index.ts';
 import type { AccumulatedMessage, ChatAccumulatorOptions } from '../packages/core/src/index.ts';
+import { type Recording, readManifest, readRecording } from './corpus.ts';
 import { differences } from './match.ts';
 import { payloads, plainText } from './plain-text.ts';
 import { assemble, protocolOf, splitBy, splitEvery, validate } from './run.ts';
-import { type Recording, readManifest, readRecording, SHARED } from './shared.ts';
 
 const manifest = readManifest();
 const streams = manifest.filter(({ stream }) => stream);
 const bodies = manifest.filter(({ stream }) => !stream);
-const packets: Record<string, number[]> = SHARED
-  ? JSON.parse(readFileSync(join(SHARED, 'recordings', 'packets.json'), 'utf8'))
-  : {};
 
 const has = ({ features }: Recording, ...names: string[]): boolean => names.some((name) => features.includes(name));
 const isError = (recording: Recording): boolean => recording.status >= 400 || has(recording, 'error', 'mid_stream_error');
@@ -22,19 +17,16 @@ const isCut = (recording: Recording): boolean => has(recording, 'truncated', 'in
 
 /** Recordings that do not show what the others show, each with the reason. */
 const EXEMPT: Record<string, string> = {
-  'openai-responses/openai__gpt-5.3-codex__openai-phase.1.sse':
-    'only the first deltas were kept by the source; the text is whole in output_text.done',
-  'openai-responses/chatgpt-codex__gpt-5-2025-08-07__codex-responses-thinking.json': 'the body says in_progress: it is not whole',
-  'openai-responses/chatgpt-codex__gpt-5-2025-08-07__codex-responses-tools.json': 'the body says in_progress: it is not whole',
-  'gemini/google__gemini-2.0-flash-exp-image-generation__image-basic.json':
-    'no finishReason: it looks like one chunk of a cut stream',
-  'gemini/google__gemini-embedding-2__embedding-multimodal-embeddings-gemini-embeds-an-im.json': 'embeddings, not a message',
-  'gemini/google-vertex__gemini-2.5-flash__cachedcontent-explicit-caching-round-trip-vertexai-gemini-2-5-flash-cr-1.json':
-    'a cached content, not a message',
+  'openai-responses/openai-e0f00585.sse': 'only the first deltas were kept by the source; the text is whole in output_text.done',
+  'openai-responses/chatgpt-codex-8d8fd637.json': 'the body says in_progress: it is not whole',
+  'openai-responses/chatgpt-codex-ecc5ca74.json': 'the body says in_progress: it is not whole',
+  'gemini/google-13e74bde.json': 'no finishReason: it looks like one chunk of a cut stream',
+  'gemini/google-03c2ad7a.json': 'embeddings, not a message',
+  'gemini/google-vertex-d2b3fed2.json': 'a cached content, not a message',
 };
 
-describe.skipIf(!SHARED).each(streams)('stream $file', (recording) => {
-  const bytes = SHARED ? readRecording(recording.file) : new Uint8Array();
+describe.each(streams)('stream $file', (recording) => {
+  const bytes = readRecording(recording.file);
   const protocol = protocolOf(recording.protocol);
   const result = assemble(protocol, [bytes]);
 
@@ -51,7 +43,7 @@ describe.skipIf(!SHARED).each(streams)('stream $file', (recording) => {
 
   test('assembles the same in other pieces', () => {
     expect(assemble(protocol, splitEvery(bytes, 97))).toEqual(result);
-    if (packets[recording.file]) expect(assemble(protocol, splitBy(bytes, packets[recording.file] ?? []))).toEqual(result);
+    if (recording.reads) expect(assemble(protocol, splitBy(bytes, recording.reads))).toEqual(result);
   });
 
   test('is a canonical stream', () => {
@@ -74,7 +66,7 @@ describe.skipIf(!SHARED).each(streams)('stream $file', (recording) => {
   });
 });
 
-describe.skipIf(!SHARED).each(bodies)('body $file', (recording) => {
+describe.each(bodies)('body $file', (recording) => {
   test('is read like a stream', () => {
     const bytes = readRecording(recording.file);
     const result = assemble(protocolOf(recording.protocol), [bytes]);
@@ -87,7 +79,7 @@ describe.skipIf(!SHARED).each(bodies)('body $file', (recording) => {
   });
 });
 
-const isNotJson = ({ notes = [] }: Recording): boolean => notes.some((note) => /not JSON|does not parse/.test(note));
+const isNotJson = ({ recorder }: Recording): boolean => recorder.includes('not-json');
 
 /** The chat.completion is folded from the chunks by another machine than the message: both must say the same. */
 function compareCompletion({ completion, text, reasoning, refusal, tool_calls: calls }: AccumulatedMessage): string[] {

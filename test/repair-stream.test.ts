@@ -6,10 +6,10 @@ import { REPAIRS } from '../packages/core/src/protocols/index.ts';
 import { HARMLESS, isHarmful, RepairStream } from '../packages/core/src/repair/stream.ts';
 import { RULES, type RuleId } from '../packages/core/src/rules/index.ts';
 import { listMutations, seededRandom, writeStream } from '../packages/lab/src/mutate/index.ts';
+import { readCases, readManifest, readRecording } from './corpus.ts';
 import { cleanStreams, PROTOCOL_IDS } from './doctor/clean-streams.ts';
 import { examine } from './doctor/examine.ts';
 import { bytesOf, protocolOf } from './run.ts';
-import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
 
 interface Row {
   name: string;
@@ -111,7 +111,7 @@ describe('the streaming repair', () => {
     expect(failures).toEqual([]);
   });
 
-  test.runIf(SHARED)('recordings', () => {
+  test('recordings', () => {
     const failures: string[] = [];
     const counts = { same: 0, repaired: 0, skipped: 0 };
     for (const row of recordings) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Examiner, RULES, type RuleId } from '../packages/core/src/index.ts';
+import { readCases, readManifest, readRecording } from './corpus.ts';
 import { bytesOf, protocolOf } from './run.ts';
-import { readCases, readManifest, readRecording, SHARED } from './shared.ts';
 
 function rulesMet(protocol: string, body: Uint8Array): RuleId[] {
   const examiner = new Examiner({ protocol: protocolOf(protocol) });
@@ -16,7 +16,7 @@ for (const { protocol, file } of readManifest()) for (const rule of rulesMet(pro
 /** Not in any text file: the bytes of the others are tested in packages/core/test. */
 const isFramingOrChat = (id: string): boolean => /^(sse|chat)\//.test(id) && id !== 'sse/invalid-utf8';
 
-test.runIf(SHARED).each(Object.keys(RULES).filter(isFramingOrChat))('%s occurs in a case or a recording', (id) => {
+test.each(Object.keys(RULES).filter(isFramingOrChat))('%s occurs in a case or a recording', (id) => {
   expect([...met]).toContain(id);
 });
 

@@ -95,7 +95,7 @@ const normalize = (text: string): string =>
 
 const isUpdate = process.env['UPDATE_SESSION'] === '1';
 
-describe.sequential('the session of docs/usage.md', () => {
+describe('the session of docs/usage.md', { shuffle: false }, () => {
   test.each(steps)('$place', async ({ code, output }) => {
     const printed = await finish(start(translate(code)));
     expect(printed).not.toBe('');

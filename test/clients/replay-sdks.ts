@@ -48,7 +48,11 @@ const responses =
       .map((part) => (part.type === 'output_text' ? part.text : ''))
       .join('');
     const calls = output.flatMap((item) =>
-      item.type === 'function_call' || item.type === 'custom_tool_call' ? [item.name] : [],
+      item.type === 'apply_patch_call'
+        ? ['apply_patch']
+        : item.type === 'function_call' || item.type === 'custom_tool_call'
+          ? [item.name]
+          : [],
     );
     return { text, calls };
   };

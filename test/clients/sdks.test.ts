@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
-import { SHARED } from '../shared.ts';
+import { SHARED } from '../corpus.ts';
 import { SDKS, type Sdk } from './asking.ts';
 import { modelOf, type Stage, setStage, UPSTREAMS } from './stage.ts';
 
@@ -39,7 +39,7 @@ function anotherOf({ name, protocol }: Sdk, variant: (typeof VARIANTS)[number]):
 const NOTE = '/notes/secret.txt';
 const WORD = 'MAGIC-0123abcd';
 
-describe.skipIf(!SHARED)('official SDKs through the gateway', { concurrent: true }, () => {
+describe('official SDKs through the gateway', { concurrent: true }, () => {
   let stage: Stage;
   beforeAll(async () => {
     stage = await setStage(`${SHARED}/clients`, VARIANTS);

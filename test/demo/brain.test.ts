@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Started, startGateway } from '../../packages/gateway/test/gateway/start.ts';
 import { buildDemoResponse } from '../../packages/lab/src/demo/brain.ts';
 import { violations } from '../../packages/lab/test/demo/schema-check.ts';
-import { SHARED } from '../shared.ts';
 import { decode, type RecordedRequest, recordedRequests } from './recorded-clients.ts';
 
 const TOOLS: readonly CanonicalTool[] = [
@@ -92,7 +91,7 @@ test('a tool of a namespace is called with its namespace', () => {
   expect(callsIn(content)).toMatchObject([{ name: 'spawn', namespace: 'agents' }]);
 });
 
-describe.runIf(SHARED)('requests of real clients', () => {
+describe('requests of real clients', () => {
   let gateway: Started;
   beforeAll(async () => {
     gateway = await startGateway({ config: {} });
@@ -116,12 +115,12 @@ describe.runIf(SHARED)('requests of real clients', () => {
   });
 
   test.each([
-    ['claude-code.json#1', 'Read'],
+    ['claude-code#1', 'Read'],
     // It sends instructions after the prompt.
-    ['claude-code-unknown-model.json#1', 'Read'],
-    ['codex.json#0', 'exec_command'],
-    ['gemini-cli.json#0', 'read_file'],
-    ['cline.json#0', 'read_files'],
+    ['claude-code-unknown-model#1', 'Read'],
+    ['codex#0', 'exec_command'],
+    ['gemini-cli#0', 'read_file'],
+    ['cline#0', 'read_files'],
   ])('%s: the line as a prompt gets a call of %s', async (name, tool) => {
     const recorded = recordedRequests(`demo: call ${tool}`).find((one) => one.name === name);
     const heard = recorded && (await (await post(recorded)).text());

@@ -1,23 +1,20 @@
 import type { CanonicalRequest, HeaderBag } from '@sluice/core';
 import { findRoute } from '@sluice/core/engine';
-import { readCapturedRequests } from '../shared.ts';
+import { PROMPT_PLACE, readCapturedRequests } from '../corpus.ts';
 
 export interface RecordedRequest {
-  /** The file of the client, and the number of the request in it. */
+  /** The client, and the number of the request in it. */
   name: string;
   path: string;
   headers: HeaderBag;
   body: object;
 }
 
-/** The prompt of the recorded runs, in filler. */
-const PROMPT = 'loremi dolo sit amet /cons/sadi/elitrse/diam/nonu.eir tem lore ipsu do sit ametc sadi elitrse di no.';
-
 /** Every conversation request that real clients sent, with this prompt. */
 export function recordedRequests(prompt: string): RecordedRequest[] {
   return readCapturedRequests().flatMap(({ name, path, headers, body }) => {
     if (typeof body !== 'object' || body === null) return [];
-    const text = JSON.stringify(body).replaceAll(PROMPT, prompt);
+    const text = JSON.stringify(body).replaceAll(PROMPT_PLACE, prompt);
     return [{ name, path, headers, body: JSON.parse(text) as object }];
   });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { jsonLines, run } from '../../packages/gateway/test/fake-io.ts';
+import { readCases, readManifest, readRecording } from '../corpus.ts';
 import { bytesOf, protocolOf } from '../run.ts';
-import { readCases, readManifest, readRecording } from '../shared.ts';
 
 interface Body {
   name: string;

@@ -2,8 +2,8 @@ import { PROTOCOLS } from '@sluice/core';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { repairStream } from '../../packages/gateway/src/doctor/repair.ts';
+import { readCases } from '../corpus.ts';
 import { bytesOf, protocolOf, splitAt } from '../run.ts';
-import { readCases } from '../shared.ts';
 import { examine } from './examine.ts';
 
 const cases = readCases().filter(({ raw }) => raw.length < 20_000);

@@ -4,8 +4,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../packages/gateway/src/cli/commands.ts';
 import { jsonLines, type Outcome, run, systemError, type World } from '../../packages/gateway/test/fake-io.ts';
 import { fill } from '../../packages/gateway/test/ledger/rows.ts';
-import { findPostgres, PostgresServer } from '../../packages/gateway/test/real-parts/postgres.js';
+import { PostgresServer } from '../../packages/gateway/test/real-parts/postgres.js';
 import { anthropic, chat, chatCall, chatError, cutChat } from '../../packages/gateway/test/streams.ts';
+import { needs } from '../needs/needs.ts';
 import { temporaryFolder } from '../tape/tapes.ts';
 import { LINES } from './json-lines.ts';
 
@@ -154,7 +155,7 @@ describe('a line has the keys that docs/cli.md lists, in that order', () => {
     expectShape(await run(['audit', ...data]), 'audit', 0);
   });
 
-  test.skipIf(findPostgres() === undefined)('versions of a configuration', async () => {
+  test('versions of a configuration', needs('postgres'), async () => {
     const server = await PostgresServer.start();
     try {
       const world = { env: { SLUICE_STORE: await server.createDatabase() }, files: { a: 'log: { level: info }\n' } };

@@ -2,7 +2,6 @@ import { readdirSync } from 'node:fs';
 import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../packages/gateway/src/cli/commands.ts';
-import { SHARED } from '../shared.ts';
 import { renderCli } from './cli-page.ts';
 import { renderProviders } from './providers-page.ts';
 import { pageName, renderIndex, renderRule } from './rule-page.ts';
@@ -17,7 +16,7 @@ test('docs/cli.md matches the help', async () => {
   await expect(renderCli(COMMANDS)).toMatchFileSnapshot(`${docs}/cli.md`);
 });
 
-describe.runIf(SHARED)('pages generated from recordings', () => {
+describe('pages generated from recordings', () => {
   const scanned = scanRecordings();
 
   test('docs/providers.md', async () => {

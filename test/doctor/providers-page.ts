@@ -56,7 +56,7 @@ export function renderProviders(scanned: readonly Scanned[]): string {
     '<!-- Written by a test: npm run docs -->',
     '# What providers do',
     '',
-    `${scanned.length} recorded streams of ${new Set(scanned.map(({ provider }) => provider)).size} providers, examined by \`sluice doctor\`; ${clean} have no departure. Third parties made and published the recordings over several years:`,
+    `${scanned.length} streams of ${new Set(scanned.map(({ provider }) => provider)).size} providers, examined by \`sluice doctor\`; ${clean} have no departure. They are rendered from the corpus (\`fixtures/corpus\`): shapes of recordings that third parties made and published over several years:`,
     'a provider may have changed since, and a few streams prove little. Changes made by the recorder (rebuilt framing, replaced ids) are excluded.',
     '',
     '**bold**: official clients fail; plain: some clients fail; _italic_: worth knowing. A number is the number of streams that show it; without a number, all of them do.',

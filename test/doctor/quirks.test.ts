@@ -1,7 +1,7 @@
 import type { RuleId } from '@sluice/core';
 import { expect, test } from 'vitest';
+import { readManifest, readRecording } from '../corpus.ts';
 import { protocolOf } from '../run.ts';
-import { readManifest, readRecording, SHARED } from '../shared.ts';
 import { examine } from './examine.ts';
 
 /** What the collectors of the recordings noted of each, by their own reading of the bytes, and what we call it. */
@@ -30,13 +30,13 @@ const QUIRKS = {
 
 /** Where we read the bytes in another way than who noted it. */
 const OTHERWISE: readonly (readonly [file: RegExp, quirk: string, why: string])[] = [
-  [/tiny-plain-two|multiple-choices/, 'role', 'there are two choices, and each says its role once'],
-  [/llama-3\.3-70b-instruct-free__object/, 'role_never', 'the stream is an error, and has no delta that could say it'],
   [
-    /llama-4-scout-free|kimi-k2__tools-streaming-variant-c|qwen3-next-80b/,
-    'tool_arguments_null',
-    'the field is left out, which is allowed',
+    /mistral-e3e057b6|openai-9e057e0e|openai-2b32555b|writer-e09dfd1c/,
+    'role',
+    'there are two choices, and each says its role once',
   ],
+  [/openrouter-f4c9629b/, 'role_never', 'the stream is an error, and has no delta that could say it'],
+  [/openrouter-(e2e99f5f|b8283858|fae3f283)/, 'tool_arguments_null', 'the field is left out, which is allowed'],
 ];
 
 const isRead = (file: string, quirk: string): boolean =>
@@ -44,7 +44,7 @@ const isRead = (file: string, quirk: string): boolean =>
 
 const isQuirk = (name: string): name is keyof typeof QUIRKS => Object.hasOwn(QUIRKS, name);
 
-test.runIf(SHARED)('quirks noted by the recorders are found', () => {
+test('quirks noted by the recorders are found', () => {
   const missed: string[] = [];
   let noted = 0;
   for (const { file, protocol, stream, quirks = [] } of readManifest()) {

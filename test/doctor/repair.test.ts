@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { repairStream } from '../../packages/gateway/src/doctor/repair.ts';
 import { jsonLines, run, systemError } from '../../packages/gateway/test/fake-io.ts';
 import { anthropic, chat, chatCall, chatError, cutChat } from '../../packages/gateway/test/streams.ts';
+import { readCases, readManifest, readRecording } from '../corpus.ts';
 import { bytesOf, protocolOf } from '../run.ts';
-import { readCases, readManifest, readRecording, SHARED } from '../shared.ts';
 import { examine } from './examine.ts';
 
 interface Row {
@@ -61,7 +61,7 @@ describe.each([
     check(row, all);
   });
 
-  test.runIf(SHARED)('every recording: those that conform byte for byte, the others conform afterwards', () => {
+  test('every recording: those that conform byte for byte, the others conform afterwards', () => {
     const failures: string[] = [];
     const counts = { same: 0, repaired: 0 };
     for (const row of recordings) {

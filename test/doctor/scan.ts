@@ -1,6 +1,6 @@
 import type { Examination, RuleId } from '@sluice/core';
+import { type Recording, readManifest, readRecording } from '../corpus.ts';
 import { protocolOf } from '../run.ts';
-import { type Recording, readManifest, readRecording } from '../shared.ts';
 import { examine } from './examine.ts';
 
 export interface Scanned {
@@ -11,25 +11,20 @@ export interface Scanned {
   rules: RuleId[];
 }
 
-interface Recorded extends Recording {
-  framing?: string;
-  json?: string;
-}
-
-const SAYS: readonly (readonly [note: RegExp, rule: RegExp])[] = [
-  [/keeps no \[DONE\]/, /^sse\/missing-done$/],
-  [/replaced/, /(^|-|\/)ids?(-|$)/],
-  [/by hand|hand-edited/, /./],
-];
+/** Rules that are about what a recorder changed. */
+const CHANGED: Readonly<Record<string, RegExp>> = {
+  'done-not-kept': /^sse\/missing-done$/,
+  'ids-replaced': /(^|-|\/)ids?(-|$)/,
+  edited: /./,
+};
 
 /** What a recorder changed is no habit of the provider. */
-const isOfRecorder = (rule: RuleId, { framing, notes = [] }: Recorded): boolean =>
-  (framing === 'rebuilt' && rule.startsWith('sse/')) ||
-  SAYS.some(([said, about]) => about.test(rule) && notes.some((note) => said.test(note)));
+const isOfRecorder = (rule: RuleId, { framing, recorder }: Recording): boolean =>
+  (framing === 'rebuilt' && rule.startsWith('sse/')) || recorder.some((change) => CHANGED[change]?.test(rule));
 
 /** Every recorded stream that was answered well, examined. */
 export const scanRecordings = (): Scanned[] =>
-  (readManifest() as Recorded[])
+  readManifest()
     .filter(({ stream, status }) => stream && status < 300)
     .map((recording) => {
       const { protocol, provider, file } = recording;

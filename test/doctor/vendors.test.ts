@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { ExamineOptions, ProtocolId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
 import { readType } from '../../packages/core/src/protocols/openai-responses/wire.ts';
+import { readManifest, readRecording } from '../corpus.ts';
 import { bytesOf, protocolOf } from '../run.ts';
 import { IS_NEXT } from '../sdk/openai.ts';
-import { readManifest, readRecording, SHARED } from '../shared.ts';
 import { examine } from './examine.ts';
 import { SDK_READERS } from './sdk-readers.ts';
 
@@ -18,14 +18,12 @@ const VENDORS: Record<ProtocolId, readonly string[]> = {
 
 /** Recordings that are not what the vendor sent, or not a response of the protocol. */
 const OTHER_BODIES: Readonly<Record<string, string>> = {
-  'anthropic-messages/anthropic__claude-sonnet-4-20250514__claude-messages-tools-stream.sse': 'the recording proxy added [DONE]',
-  'anthropic-messages/anthropic__claude-sonnet-4-6__prompt-caching-streaming-prompt-caching-reuses-tool-cache-1.sse':
-    'the recorder cut the last blank line',
-  'openai-responses/openai__gpt-5.3-codex__openai-phase.1.sse': 'most deltas were removed by hand',
-  'gemini/google__gemini-2.0-flash-exp-image-generation__image-basic.json': 'written by hand',
-  'gemini/google__gemini-embedding-2__embedding-multimodal-embeddings-gemini-embeds-an-im.json': 'an embeddings response',
-  'gemini/google-vertex__gemini-2.5-flash__cachedcontent-explicit-caching-round-trip-vertexai-gemini-2-5-flash-cr-1.json':
-    'a cachedContents response',
+  'anthropic-messages/anthropic-bc10f231.sse': 'the recording proxy added [DONE]',
+  'anthropic-messages/anthropic-3d7a0ba0.sse': 'the recorder cut the last blank line',
+  'openai-responses/openai-e0f00585.sse': 'most deltas were removed by hand',
+  'gemini/google-13e74bde.json': 'written by hand',
+  'gemini/google-03c2ad7a.json': 'an embeddings response',
+  'gemini/google-vertex-d2b3fed2.json': 'a cachedContents response',
 };
 
 const accusations = (bytes: Uint8Array, options: ExamineOptions): string[] =>
@@ -33,7 +31,7 @@ const accusations = (bytes: Uint8Array, options: ExamineOptions): string[] =>
     .findings.filter(({ severity }) => severity !== 'info')
     .map(({ rule }) => rule);
 
-describe.runIf(SHARED)('recordings of the vendors themselves', () => {
+describe('recordings of the vendors themselves', () => {
   const recordings = readManifest().filter(
     ({ protocol, provider, status }) => status < 300 && VENDORS[protocolOf(protocol).id].includes(provider),
   );

@@ -3,8 +3,8 @@ import { RULES, type RuleId } from '@sluice/core';
 import { CODECS } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
 import { listMutations, seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
+import { readCases } from '../corpus.ts';
 import { bytesOf, protocolOf, splitEvery } from '../run.ts';
-import { readCases } from '../shared.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';
 

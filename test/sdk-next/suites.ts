@@ -24,7 +24,6 @@ export const REPEATED: readonly string[] = [
   'packages/gateway/test/gateway/upstream-bytes.test.ts',
   'test/clients/base-urls.test.ts',
   'test/clients/replay.test.ts',
-  'test/clients/sdks.test.ts',
   'test/doctor/breakage.test.ts',
   'test/doctor/vendors.test.ts',
   'test/prove/sdk.test.ts',

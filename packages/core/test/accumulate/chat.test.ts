@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readCases } from '../../../../test/shared.ts';
+import { readCases } from '../../../../test/corpus.ts';
 import { ChatAccumulator, createAccumulator, splitThink } from '../../src/accumulate/index.ts';
 
 const chunk = (delta: object, more: object = {}): object => ({

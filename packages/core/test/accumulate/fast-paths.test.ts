@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { ChatAccumulator } from '../../src/accumulate/chat.ts';
 import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { createSseDecoder } from '../../src/sse/decode.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readCases } from '../../../../test/shared.ts';
+import { readCases } from '../../../../test/corpus.ts';
 import { run, summary } from './run.ts';
 
 const cases = readCases().filter(({ protocol }) => protocol === 'anthropic');

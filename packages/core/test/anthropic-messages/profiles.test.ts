@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readManifest, SHARED } from '../../../../test/shared.ts';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { isObject, type JsonObject } from '../../src/json/json.ts';
 import {
   ANTHROPIC_PROFILES,
@@ -114,17 +112,13 @@ test('names of tools are shorter on Bedrock', () => {
 });
 
 /** The recordings that were accepted, held against what the profile of their model says. */
-describe.skipIf(!SHARED)('recorded', () => {
-  const folder = join(SHARED ?? '', 'recordings');
-  const rows = readManifest()
-    .filter(({ protocol, status }) => protocol === 'anthropic-messages' && status === 200)
-    .map(({ file, provider, model }) => ({ file, provider, model, request: file.replace(/\.(sse|json)$/, '.request.json') }))
-    .filter(({ request }) =>
-      readdirSync(join(folder, 'anthropic-messages')).includes(request.replace('anthropic-messages/', '')),
-    );
+describe('recorded', () => {
+  const rows = readManifest().flatMap(({ file, provider, model, protocol, status, request }) =>
+    protocol === 'anthropic-messages' && status === 200 && request !== undefined ? [{ file, provider, model, request }] : [],
+  );
 
   test.each(rows)('$file', ({ provider, model, request }) => {
-    const body = JSON.parse(readFileSync(join(folder, request), 'utf8')) as JsonObject;
+    const body = JSON.parse(readRecording(request).toString()) as JsonObject;
     const profile = profileFor(provider, model);
     const thinking = isObject(body['thinking']) ? body['thinking']['type'] : undefined;
     if (thinking === 'enabled') expect(profile.thinking_mode === 'budget' || /4-6/.test(model)).toBe(true);

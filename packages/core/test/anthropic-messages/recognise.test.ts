@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readManifest, readRecording } from '../../../../test/shared.ts';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { isObject, parseJson } from '../../src/json/json.ts';
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/index.ts';
 import { createSseDecoder } from '../../src/sse/index.ts';

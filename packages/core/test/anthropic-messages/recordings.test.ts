@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readManifest, readRecording } from '../../../../test/shared.ts';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { type Run, run, summary } from './run.ts';
 
@@ -10,13 +10,9 @@ const bodies = recordings.filter(({ stream }) => !stream);
 
 /** Departures that were found in recordings, by file. */
 const DEPARTURES: Record<string, string[]> = {
-  'anthropic-messages/anthropic__claude-sonnet-4-6__prompt-caching-streaming-prompt-caching-reuses-tool-cache-1.sse': [
-    'sse/unterminated-event',
-  ],
-  'anthropic-messages/anthropic__claude-sonnet-4-20250514__claude-messages-tools-stream.sse': ['anthropic/done-sentinel'],
-  'anthropic-messages/openrouter__anthropic-claude-haiku-4.5__streaming-gateway-message-delta-metadata.sse': [
-    'anthropic/done-sentinel',
-  ],
+  'anthropic-messages/anthropic-3d7a0ba0.sse': ['sse/unterminated-event'],
+  'anthropic-messages/anthropic-bc10f231.sse': ['anthropic/done-sentinel'],
+  'anthropic-messages/openrouter-485803f7.sse': ['anthropic/done-sentinel'],
 };
 
 /** The text of a stream, straight from the wire. */
@@ -33,7 +29,7 @@ function expectWhole(found: Run, isCut: boolean): void {
   }
 }
 
-test.skipIf(streams.length === 0)('there are recordings', () => expect([streams.length, bodies.length]).toEqual([105, 62]));
+test('there are recordings', () => expect(Math.min(streams.length, bodies.length)).toBeGreaterThan(20));
 
 test.each(streams.map((entry) => [entry.file, entry] as const))('%s', (file, { features }) => {
   const found = run(readRecording(file));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { assemble, bytesOf, protocolOf } from '../../../../test/run.ts';
 import {
   bodyOf,
@@ -8,7 +9,6 @@ import {
   readStream,
   type SdkMessage,
 } from '../../../../test/sdk/anthropic.ts';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import { type CanonicalResponse, type ContentBlock, isClientCall, type ToolUseBlock } from '../../src/canonical/message.ts';

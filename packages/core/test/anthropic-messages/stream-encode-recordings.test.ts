@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import {
   bodyOf,
   decodeMessages,
@@ -8,7 +9,6 @@ import {
   readStream,
   type SdkMessage,
 } from '../../../../test/sdk/anthropic.ts';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import { MessagesGrammar } from '../../src/protocols/anthropic-messages/grammar.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readManifest, readRecording } from '../../../../test/shared.ts';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { NoteList } from '../../src/engine/context.ts';
 import { CODECS } from '../../src/engine/index.ts';
 import { decodeResponse } from '../../src/engine/response.ts';
@@ -22,7 +22,7 @@ describe.each(IDS)('a glance at answers of %s', (id) => {
   const answers = answersIn(id);
   const glanced = answers.filter(({ body }) => CODECS[id].peekUsage?.(body));
 
-  test.skipIf(answers.length === 0)('is enough for many of them', () => {
+  test('is enough for many of them', () => {
     expect(glanced.length).toBeGreaterThan(answers.length / 4);
   });
 

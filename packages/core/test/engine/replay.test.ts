@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { protocolOf } from '../../../../test/run.ts';
-import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { CanonicalResponse } from '../../src/canonical/message.ts';
@@ -31,7 +31,7 @@ const normal = (value: unknown): unknown =>
 
 describe('a replayed message is the message', () => {
   const recordings = readManifest().filter(({ status }) => status < 400);
-  test.skipIf(!SHARED).each(recordings)('$file', ({ protocol, file }) => {
+  test.each(recordings)('$file', ({ protocol, file }) => {
     const message = read(protocol, readRecording(file));
     expect(normal(accumulate(replay(message)).message)).toEqual(normal(message));
   });

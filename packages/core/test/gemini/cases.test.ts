@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Case, readCases } from '../../../../test/shared.ts';
+import { type Case, readCases } from '../../../../test/corpus.ts';
 import { describeMessage } from '../../src/engine/message.ts';
 import { gemini } from '../../src/protocols/gemini/index.ts';
 import { run } from './run.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { geminiContext, type Json, SDKS } from '../../../../test/sdk/gemini.ts';
-import { readManifest, readRecording } from '../../../../test/shared.ts';
 import type { CanonicalError, ErrorCode } from '../../src/canonical/notes.ts';
 import { decodeErrorReply, encodeError } from '../../src/protocols/gemini/outcome.ts';
 

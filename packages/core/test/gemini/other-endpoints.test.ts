@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { geminiContext, type Json, SDKS } from '../../../../test/sdk/gemini.ts';
-import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { geminiCodec } from '../../src/protocols/gemini/codec.ts';
 import { paramOf } from './param-of.ts';
 
@@ -179,8 +179,8 @@ describe('embeddings', () => {
     expect(paramOf(() => embeddings.response.decode(body, geminiContext()))).toMatch('embeddings');
   });
 
-  test.skipIf(!SHARED)('a recorded response with usageMetadata', () => {
-    const recording = readManifest().find(({ file }) => file.includes('gemini-embedding-2'));
+  test('a recorded response with usageMetadata', () => {
+    const recording = readManifest().find(({ file }) => file === 'gemini/google-03c2ad7a.json');
     const body = JSON.parse(readRecording(recording?.file ?? '').toString()) as Json;
     const answer = embeddings.response.decode(body, geminiContext());
     expect(embeddings.response.encode(answer, geminiContext({ embedding: { model: 'm', input: [] } }))).toEqual(body);

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readManifest, SHARED } from '../../../../test/shared.ts';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import type { ProviderProfile } from '../../src/codec/profile.ts';
 import { DEFAULT_GEMINI_PROFILE, profileFor, toolRules } from '../../src/protocols/gemini/profiles.ts';
 
@@ -36,10 +34,10 @@ test('P27 names', () => {
 });
 
 /** What a recorded request shows that its model takes. */
-describe.skipIf(!SHARED)('recordings', () => {
+describe('recordings', () => {
   const recordings = readManifest()
-    .filter((row) => row.protocol === 'gemini' && row.status < 400 && 'request' in row)
-    .map((row) => ({ ...row, body: readFileSync(join(SHARED ?? '', 'recordings', String(Object(row).request)), 'utf8') }));
+    .filter((row) => row.protocol === 'gemini' && row.status < 400 && row.request !== undefined)
+    .map((row) => ({ ...row, body: readRecording(row.request ?? '').toString() }));
 
   test.each(recordings.filter(({ body }) => body.includes('"thinkingLevel"')))('a level: $file', ({ model }) => {
     expect(profileFor('google', model).gemini3).toBe(true);

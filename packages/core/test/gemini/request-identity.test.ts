@@ -1,8 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readCapturedRequests, readRequests } from '../../../../test/corpus.ts';
 import { geminiContext, type Json } from '../../../../test/sdk/gemini.ts';
-import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
 import { isObject } from '../../src/json/json.ts';
 import { profileFor } from '../../src/protocols/gemini/profiles.ts';
 import { decodeRequest } from '../../src/protocols/gemini/request-decode.ts';
@@ -15,19 +13,12 @@ interface Source {
   body: Json;
 }
 
-const readJson = (...path: string[]) => JSON.parse(readFileSync(join(SHARED ?? '', ...path), 'utf8'));
-
-const recordings: Source[] = SHARED
-  ? readdirSync(join(SHARED, 'recordings/gemini'))
-      .filter((file) => file.endsWith('.request.json'))
-      .map((file) => ({
-        name: file.replace('.request.json', ''),
-        path: `/v1beta/models/${file.split('__')[1]}:streamGenerateContent?alt=sse`,
-        body: readJson('recordings/gemini', file),
-      }))
-      // An embedding and the making of a cache are other requests.
-      .filter(({ body }) => body.contents !== undefined && body.ttl === undefined)
-  : [];
+const recordings: Source[] = readRequests('gemini').flatMap(({ name, model, body }) =>
+  // An embedding and the making of a cache are other requests.
+  isObject(body) && body['contents'] !== undefined && body['ttl'] === undefined
+    ? [{ name, path: `/v1beta/models/${model}:streamGenerateContent?alt=sse`, body }]
+    : [],
+);
 
 const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) =>
   path.includes(':streamGenerateContent') && isObject(body) ? [{ name, path, body }] : [],
@@ -52,7 +43,8 @@ const contextOf = ({ name, body }: Source) => {
   return geminiContext({ profile: { ...profile, gemini3: hasResultMedia, builtin_with_functions: true } });
 };
 
-describe.skipIf(!SHARED)('gemini to canonical to gemini is the identity', () => {
+// The last test reads what the others have used.
+describe('gemini to canonical to gemini is the identity', { shuffle: false }, () => {
   test.each([...recordings, ...clients])('$name', (source) => {
     const { path, body } = source;
     const context = contextOf(source);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { encodeGemini, fragmentsOf, framesOf, geminiContext, hear, piecesOf, SDKS } from '../../../../test/sdk/gemini.ts';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import {

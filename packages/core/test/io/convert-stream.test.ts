@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { quietFor } from '../../../../test/wait.ts';
 import { convertStream, type StreamReport } from '../../src/index.ts';
 import { convertStream as convertWith } from '../../src/io/index.ts';
 import { openaiChatCodec } from '../../src/protocols/openai-chat/codec.ts';
@@ -75,7 +76,7 @@ describe('convertStream', () => {
     });
     const reader = endless.pipeThrough(convertStream({ from: 'openai-chat', to: 'gemini' })).getReader();
     await reader.read();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await quietFor(20);
     expect(pulled).toBeLessThan(10);
     await reader.cancel();
   });

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { pace } from '../../../../test/wait.ts';
 import { accumulate, type CanonicalStreamEvent, readEvents, type StreamSource } from '../../src/index.ts';
 import { accumulate as accumulateWith } from '../../src/io/index.ts';
 import { openaiChat } from '../../src/protocols/openai-chat/index.ts';
@@ -136,7 +137,7 @@ describe('an aborted signal', () => {
     });
     const options = { protocol: 'openai-chat', signal: abort.signal } as const;
     const reading = name === 'accumulate' ? accumulate(source, options) : drain(readEvents(source, options));
-    setTimeout(() => abort.abort(new Error('enough')), 5);
+    void pace(5).then(() => abort.abort(new Error('enough')));
     await expect(reading).rejects.toThrow('enough');
     expect(cancelled).toMatchObject({ message: 'enough' });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { chatContext, type Json, SDKS } from '../../../../test/sdk/chat.ts';
-import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import type { CanonicalError, ErrorCode } from '../../src/canonical/notes.ts';
 import { decodeErrorReply, encodeError } from '../../src/protocols/openai-chat/outcome.ts';
 
@@ -171,7 +171,7 @@ const STATUS_CODES: Record<number, ErrorCode[]> = {
   500: ['UPSTREAM_ERROR'],
 };
 
-describe.skipIf(!SHARED).each(failed)('$status $file', ({ file, status }) => {
+describe.each(failed)('$status $file', ({ file, status }) => {
   const text = readRecording(file).toString();
   const error = decode(status, text);
 

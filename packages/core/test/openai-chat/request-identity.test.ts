@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests, readRequests } from '../../../../test/corpus.ts';
 import type { ProviderProfile } from '../../src/codec/profile.ts';
 import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { DEFAULT_CHAT_PROFILE } from '../../src/protocols/openai-chat/profiles.ts';
@@ -15,13 +13,7 @@ interface Source {
   body: JsonObject;
 }
 
-const readJson = (...path: string[]) => JSON.parse(readFileSync(join(SHARED ?? '', ...path), 'utf8'));
-
-const recordings: Source[] = SHARED
-  ? readdirSync(join(SHARED, 'recordings/openai-chat'))
-      .filter((file) => file.endsWith('.request.json'))
-      .map((file) => ({ name: file.replace('.request.json', ''), body: readJson('recordings/openai-chat', file) }))
-  : [];
+const recordings: Source[] = readRequests('openai-chat').flatMap(({ name, body }) => (isObject(body) ? [{ name, body }] : []));
 
 const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) =>
   path.endsWith('/chat/completions') && isObject(body) ? [{ name, body }] : [],
@@ -29,13 +21,13 @@ const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) 
 
 /** Requests that are no chat requests, and where they are wrong. The bodies were sent to other endpoints, or to be refused. */
 const REFUSED: Record<string, string> = {
-  'huggingface__google-gemma-2b__tape-v2': 'messages',
-  'huggingface__huggingfaceh4-zephyr-7b-beta__tape': 'messages',
-  'hyperbolic__meta-llama-meta-llama-3.1-405b-instruct__tape': 'messages',
-  'portkey__gpt-4.1-2025-04-14__async-prompt-template': 'messages',
-  'portkey__gpt-4.1-2025-04-14__prompt-template': 'messages',
-  'openai__gpt-5-nano__chat-no-messages': 'messages',
-  'openai__gpt-5-nano__chat-bad-request': 'messages[0].content',
+  'openai-chat/huggingface-71a7f7cc': 'messages',
+  'openai-chat/huggingface-ebf19a24': 'messages',
+  'openai-chat/hyperbolic-21623554': 'messages',
+  'openai-chat/portkey-595c1325': 'messages',
+  'openai-chat/portkey-bfe91304': 'messages',
+  'openai-chat/openai-593f8e2b': 'messages',
+  'openai-chat/openai-2b5802dc': 'messages[0].content',
 };
 
 /** A server that takes what the source has, under the names the source has. */
@@ -69,7 +61,8 @@ function normalForm(source: JsonObject): JsonObject {
   return body;
 }
 
-describe.skipIf(!SHARED)('chat to canonical to chat is the identity', () => {
+// The last test reads what the others have used.
+describe('chat to canonical to chat is the identity', { shuffle: false }, () => {
   const rows = [...recordings, ...clients].filter(({ name }) => !Object.hasOwn(REFUSED, name));
 
   test.each(rows)('$name', ({ body }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { chatContext, type Json } from '../../../../test/sdk/chat.ts';
 import { isObject, objects, officialUsage } from '../../../../test/sdk/chat-normal.ts';
-import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { CodecError } from '../../src/canonical/notes.ts';
 import { decodeResponse, encodeResponse, readPlain } from '../../src/protocols/openai-chat/response.ts';
 
@@ -146,14 +146,14 @@ function normalised(body: Json): Json {
   return copy;
 }
 
-describe.skipIf(!SHARED).each(bodies.filter((recording) => !isFailure(recording)))('#47 identity of $file', ({ body }) => {
+describe.each(bodies.filter((recording) => !isFailure(recording)))('#47 identity of $file', ({ body }) => {
   test('decode + encode gives back everything', () => {
     const context = chatContext();
     expect(encodeResponse(decodeResponse(body, context, readPlain), context)).toEqual(normalised(body));
   });
 });
 
-test.skipIf(!SHARED).each(bodies.filter(isFailure))('#48: $file is an error', ({ body }) => {
+test.each(bodies.filter(isFailure))('#48: $file is an error', ({ body }) => {
   const error = (body['error'] ?? objects(body['choices']).find((choice) => choice['error'])?.['error']) as Json;
   expect(() => decodeResponse(body, chatContext())).toThrow(CodecError);
   expect(() => decodeResponse(body, chatContext())).toThrow(String(error['message']));

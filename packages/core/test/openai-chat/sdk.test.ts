@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { assemble, bytesOf, protocolOf } from '../../../../test/run.ts';
 import { bodyOf, type Completion, decodeChat, encodeChat, SDKS } from '../../../../test/sdk/chat.ts';
 import { officialUsage } from '../../../../test/sdk/chat-normal.ts';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import type { AccumulatedMessage } from '../../src/index.ts';
 import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { assemble, bytesOf, protocolOf } from '../../../../test/run.ts';
 import { bodyOf, chatContext, encodeChat, framesOf, SDKS } from '../../../../test/sdk/chat.ts';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { ContentBlock } from '../../src/canonical/message.ts';
 import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { chatContext, chunksOf, decodeChat, encodeChat, type Json } from '../../../../test/sdk/chat.ts';
 import { objects, officialUsage } from '../../../../test/sdk/chat-normal.ts';
-import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import { ChatAccumulator } from '../../src/accumulate/chat.ts';
 import { ChatGrammar } from '../../src/protocols/openai-chat/grammar.ts';
 
@@ -61,7 +61,7 @@ function normalised(completion: Json): Json {
   return completion;
 }
 
-describe.skipIf(!SHARED).each(streams)('identity of $file', ({ file }) => {
+describe.each(streams)('identity of $file', ({ file }) => {
   const payloads: Json[] = [];
   const events = decodeChat(readRecording(file), (payload) => payloads.push(payload));
   const frames = encodeChat(events);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Case, readCases } from '../../../../test/shared.ts';
+import { type Case, readCases } from '../../../../test/corpus.ts';
 import type { ContentBlock, ToolUseBlock } from '../../src/canonical/message.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/index.ts';
 import { type Run, runBytes } from './run.ts';

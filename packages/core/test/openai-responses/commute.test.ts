@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import { decodeBody, encodeResponses, responseOf, responsesContext } from '../../../../test/sdk/responses.ts';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalResponse } from '../../src/canonical/message.ts';
 import { echoRequest } from '../../src/protocols/openai-responses/content-encode.ts';

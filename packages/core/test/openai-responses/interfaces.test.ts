@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { readManifest, readRecording } from '../../../../test/corpus.ts';
 import { type Json, responsesContext, SDKS } from '../../../../test/sdk/responses.ts';
-import { readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
 import type { CanonicalError, ErrorCode } from '../../src/canonical/notes.ts';
 import type { InterfaceType } from '../../src/canonical/request.ts';
 import type { Provider, Target } from '../../src/codec/protocol.ts';
@@ -191,7 +191,7 @@ describe('errors', () => {
   });
 
   const recorded = readManifest().filter(({ protocol, status }) => protocol === 'openai-responses' && status >= 400);
-  test.skipIf(!SHARED).each(recorded)('$file comes through as it was', ({ file, status }) => {
+  test.each(recorded)('$file comes through as it was', ({ file, status }) => {
     const body = JSON.parse(readRecording(file).toString()) as Json;
     const said = body['error'] ?? body;
     const reply = error.encode(decode(status, body), context);

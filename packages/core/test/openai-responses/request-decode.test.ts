@@ -432,5 +432,5 @@ test('whatever comes is read or refused with a place, never a bug, and what is i
     }),
     { numRuns: 1000 },
   );
-  expect(read).toBeGreaterThan(300);
+  expect(read).toBeGreaterThan(100);
 });

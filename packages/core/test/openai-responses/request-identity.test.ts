@@ -1,8 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readCapturedRequests, readRequests } from '../../../../test/corpus.ts';
 import { responsesContext } from '../../../../test/sdk/responses.ts';
-import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
 import { isObject, type JsonObject } from '../../src/json/json.ts';
 import { profileFor } from '../../src/protocols/openai-responses/profiles.ts';
 import { decodeRequestBody } from '../../src/protocols/openai-responses/request-decode.ts';
@@ -15,13 +13,9 @@ interface Source {
   body: JsonObject;
 }
 
-const readJson = (...path: string[]) => JSON.parse(readFileSync(join(SHARED ?? '', ...path), 'utf8'));
-
-const recordings: Source[] = SHARED
-  ? readdirSync(join(SHARED, 'recordings/openai-responses'))
-      .filter((file) => file.endsWith('.request.json'))
-      .map((file) => ({ name: file.replace('.request.json', ''), body: readJson('recordings/openai-responses', file) }))
-  : [];
+const recordings: Source[] = readRequests('openai-responses').flatMap(({ name, body }) =>
+  isObject(body) ? [{ name, body }] : [],
+);
 
 const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) =>
   path.endsWith('/responses') && isObject(body) ? [{ name, body }] : [],
@@ -29,7 +23,7 @@ const clients: Source[] = readCapturedRequests().flatMap(({ name, path, body }) 
 
 /** Requests that are wrong, and where. They were sent to be refused, or to another endpoint. */
 const REFUSED: Record<string, string> = {
-  'openai__o1-pro__tool-round-trip-2': 'input[2].role',
+  'openai-responses/openai-a3b1988e': 'input[2].role',
 };
 
 /** OpenAI, and a model that takes all that the source has. */
@@ -48,7 +42,8 @@ function normalForm(source: JsonObject): JsonObject {
   return body;
 }
 
-describe.skipIf(!SHARED)('Responses to canonical to Responses is the identity', () => {
+// The last test reads what the others have used.
+describe('Responses to canonical to Responses is the identity', { shuffle: false }, () => {
   const rows = [...recordings, ...clients].filter(({ name }) => !Object.hasOwn(REFUSED, name));
 
   test.each(rows)('$name', ({ body }) => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { bytesOf, protocolOf } from '../../../../test/run.ts';
 import {
   bodyOf,
@@ -9,7 +10,6 @@ import {
   responsesContext,
   SDKS,
 } from '../../../../test/sdk/responses.ts';
-import { readCases, readManifest, readRecording } from '../../../../test/shared.ts';
 import { MessageAccumulator } from '../../src/accumulate/message.ts';
 import type { CanonicalStreamEvent } from '../../src/canonical/events.ts';
 import type { CanonicalResponse, ContentBlock } from '../../src/canonical/message.ts';

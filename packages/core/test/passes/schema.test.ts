@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readCapturedRequests, SHARED } from '../../../../test/shared.ts';
+import { readCapturedRequests } from '../../../../test/corpus.ts';
 import type { JsonSchema } from '../../src/canonical/protocol.ts';
 import type { CanonicalRequest, CanonicalTool } from '../../src/canonical/request.ts';
 import { isObject, type JsonObject } from '../../src/json/json.ts';
@@ -601,7 +601,7 @@ describe('completeSchema', () => {
   });
 });
 
-describe.skipIf(!SHARED)('the tools of real clients', () => {
+describe('the tools of real clients', () => {
   /** Every object below a key that holds the schema of a tool, in whatever protocol. */
   function* schemasIn(value: unknown): Iterable<JsonObject> {
     if (Array.isArray(value)) for (const item of value) yield* schemasIn(item);

@@ -1,7 +1,7 @@
 import { type CanonicalStreamEvent, type ContentBlock, MessageAccumulator, type ProtocolId } from '@sluice/core';
 import { CODECS, createStreamConverter, StreamAccumulator } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
-import { readCases, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
+import { readCases, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { cutFrames } from '../../src/capture/inspect/frames.ts';
 import { formatInput, parseInput, readFiles } from '../../src/capture/inspect/input.ts';
 import { InspectError, type Inspection, inspect } from '../../src/capture/inspect/inspect.ts';
@@ -100,7 +100,7 @@ function isShown(shown: readonly string[][], expected: readonly string[][]): boo
   });
 }
 
-describe.skipIf(!SHARED)('every recording', () => {
+describe('every recording', () => {
   test.each(PROTOCOLS.flatMap((from) => PROTOCOLS.map((to) => ({ from, to }))))(
     'of $from for a client of $to',
     ({ from, to }) => {

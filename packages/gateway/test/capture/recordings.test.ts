@@ -1,6 +1,6 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Recording, readManifest, readRecording, SHARED } from '../../../../test/shared.ts';
+import { type Recording, readManifest, readRecording } from '../../../../test/corpus.ts';
 import { deriveClientBytes } from '../../src/capture/derive.ts';
 import { Faultd } from '../gateway/faultd.ts';
 import { chunk, LAST_CHUNK, streamHead, whole } from '../gateway/http.ts';
@@ -29,7 +29,7 @@ function pick(recordings: readonly Recording[]): Recorded[] {
     .filter(({ bytes }) => IS_FULL || bytes.length <= MAX_SAMPLE_BYTES);
 }
 
-describe.skipIf(!SHARED)('recorded responses', () => {
+describe('recorded responses', () => {
   let faultd: Faultd;
   let gateway: Capturing;
 
