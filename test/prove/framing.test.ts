@@ -4,7 +4,6 @@ import { seededRandom } from '../../packages/lab/src/mutate/random.ts';
 import type { Failure } from '../../packages/lab/src/prove/failure.ts';
 import { randomPieces } from '../../packages/lab/src/prove/prove-body.ts';
 import { bytesOf, splitAt, splitEvery } from '../run.ts';
-import { SHARED } from '../shared.ts';
 import { DELIBERATE, differsFromOracle, type Framed, framed } from './framing.ts';
 import { soup } from './generate/soup.ts';
 import { overGenerated } from './generated.ts';
@@ -51,7 +50,7 @@ test('generated bodies', () => {
   expect(tally.finish('framing-generated')).toEqual([]);
 });
 
-describe.skipIf(!SHARED)('recordings', () => {
+describe('recordings', () => {
   test('recorded bodies', () => {
     const tally = new Tally();
     for (const { bytes, file } of recordedBodies().filter((_, at) => at % scale(10, 1) === 0))

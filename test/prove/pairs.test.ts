@@ -3,8 +3,8 @@ import type { ProtocolId } from '../../packages/core/src/index.ts';
 import type { Failure } from '../../packages/lab/src/prove/failure.ts';
 import { checkPair, smallest } from '../../packages/lab/src/prove/prove-body.ts';
 import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
+import { readCases } from '../corpus.ts';
 import { protocolOf } from '../run.ts';
-import { readCases, SHARED } from '../shared.ts';
 import { anyTold, portableTold } from './generate/events.ts';
 import { overGenerated } from './generated.ts';
 import { SETTLED_LATE } from './late.ts';
@@ -41,7 +41,7 @@ test.each(PAIRS)('$name: generated responses, there and back', ({ from, to, name
   expect(tally.finish(`pairs-generated-${from}-${to}`)).toEqual([]);
 });
 
-describe.skipIf(!SHARED)('recordings', () => {
+describe('recordings', () => {
   test.each(PAIRS)('$name: recorded responses, there and back', ({ from, to, name }) => {
     const tally = new Tally();
     const recorded = recordedBodies().filter(({ protocolId }) => protocolId === from);

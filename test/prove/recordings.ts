@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { ProtocolId } from '../../packages/core/src/index.ts';
 import { readFrames } from '../../packages/lab/src/prove/wire.ts';
-import { type Recording, readManifest, readRecording, SHARED } from '../shared.ts';
+import { type Recording, readManifest, readRecording } from '../corpus.ts';
 import { type Clean, cleanOf } from './properties/mutation.ts';
 import { CODECS, streamOf } from './wire.ts';
 
@@ -41,10 +39,6 @@ export function recordedRequests(): RecordedRequest[] {
     return [{ ...recording, file: request, body: JSON.parse(readRecording(request).toString()) as unknown }];
   });
 }
-
-/** The sizes of the network reads in which some of them arrived. */
-export const readSizes = (): Record<string, number[]> =>
-  SHARED ? (JSON.parse(readFileSync(join(SHARED, 'recordings', 'packets.json'), 'utf8')) as Record<string, number[]>) : {};
 
 /** A recording as a clean stream; undefined when it departs from the standard by itself. */
 export function cleanRecording({ protocolId, bytes }: Recorded): Clean | undefined {

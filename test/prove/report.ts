@@ -107,7 +107,7 @@ export function reportOf(rows: readonly Row[], { version, judges }: Facts): stri
   const paired = unique(tried.filter(isPair).map(({ property }) => property));
   return `${[
     '# Conformance',
-    `Written by \`npm run prove\` for Sluice ${version}, with the seed ${seeds.join(', ')}: the same version gives the same page. The same checks, with fewer inputs, are part of \`npm test\`; \`sluice prove\` runs them over recordings of your own. How many changes of the code the tests would notice: [mutation.md](mutation.md).`,
+    `Written by \`npm run prove\` for Sluice ${version}, with the seed ${seeds.join(', ')}: the same version gives the same page. It reads \`fixtures/corpus\`: bodies and requests rendered from the shapes of recorded ones. The same checks, with fewer inputs, are part of \`npm test\`; \`sluice prove\` runs them over recordings of your own. How many changes of the code the tests would notice: [mutation.md](mutation.md).`,
     blockOf(rows),
     '## Property by property',
     'Number of checks; all of them passed unless the cell shows otherwise.',
@@ -123,7 +123,8 @@ export function reportOf(rows: readonly Row[], { version, judges }: Facts): stri
     '## Dialects',
     'Departures from the standards, applied to clean streams. Each must be read as the clean stream, or the loss must be reported.',
     dialects(),
-    '## Recordings',
+    '## Corpus',
+    'Shapes of recorded responses and requests, by provider.',
     recordings(rows),
     '## Notes',
     'What conversions dropped or approximated.',

@@ -11,7 +11,6 @@ import {
 import type { Failure } from '../../packages/lab/src/prove/failure.ts';
 import { sortKeys } from '../../packages/lab/src/prove/normal.ts';
 import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
-import { SHARED } from '../shared.ts';
 import { request } from './generate/request.ts';
 import { overGenerated } from './generated.ts';
 import { recordedRequests } from './recordings.ts';
@@ -99,7 +98,7 @@ test.each(PAIRS)('$name: no request field is lost silently', ({ from, to, name }
   expect(tally.finish(`requests-${from}-${to}`)).toEqual([]);
 });
 
-describe.skipIf(!SHARED)('recordings', () => {
+describe('recordings', () => {
   test.each(PAIRS)('$name: recorded requests', ({ from, to, name }) => {
     const tally = new Tally();
     const onNote = tally.noteCounter('recorded requests', name);

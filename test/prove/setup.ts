@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CORPUS } from '../corpus.ts';
 import { type Facts, reportOf } from './report.ts';
 import { blockOf, gapsOf, lineOf, replaceBlock, summaryTable } from './summary.ts';
 import { casesFolder, closeRun, openRun, type Row } from './tally.ts';
@@ -34,14 +35,20 @@ function publish(rows: readonly Row[]): string {
   return elsewhere ?? PAGE;
 }
 
+/** Where the page is, or why there is none: everybody must be able to write it again. */
+function describePage(rows: readonly Row[]): string {
+  if (CORPUS === 'recordings') return 'no page is written: it shows the run over the corpus, which everybody has';
+  const gaps = gapsOf(rows);
+  return gaps.length === 0 ? publish(rows) : `no page is written, for want of: ${gaps.join(', ')}`;
+}
+
 /** After a full run: the page, unless only a part was run. */
 export function setup(): () => void {
   const folder = openRun();
   return () => {
     const rows = closeRun(folder);
     console.log(`\n${summaryTable(rows)}\n\n${lineOf(rows)}`);
-    const gaps = gapsOf(rows);
-    console.log(gaps.length === 0 ? publish(rows) : `no page is written, for want of: ${gaps.join(', ')}`);
+    console.log(describePage(rows));
     if (existsSync(casesFolder())) console.log(`cases of what failed: ${casesFolder()}`);
   };
 }

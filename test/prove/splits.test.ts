@@ -3,9 +3,9 @@ import { seededRandom } from '../../packages/lab/src/mutate/random.ts';
 import { randomPieces } from '../../packages/lab/src/prove/prove-body.ts';
 import { type Body, checkCuts, checkPieces, listCuts } from '../../packages/lab/src/prove/splits.ts';
 import { PROTOCOL_IDS } from '../../packages/lab/src/prove/wire.ts';
+import { readCases } from '../corpus.ts';
 import { protocolOf, splitBy, splitEvery } from '../run.ts';
-import { readCases, SHARED } from '../shared.ts';
-import { readSizes, recordedBodies } from './recordings.ts';
+import { recordedBodies } from './recordings.ts';
 import { IS_FULL, SEED, scale, Tally } from './tally.ts';
 
 /** Bodies up to this many bytes are cut at every place. */
@@ -28,15 +28,14 @@ function checkBody(tally: Tally, body: Body, sizes: readonly number[] | undefine
   if (sizes) tally.check('network reads', protocol, checkPieces(body, splitBy(bytes, sizes), 'in the reads of the network'));
 }
 
-describe.skipIf(!SHARED)('recordings', () => {
-  const sizes = SHARED ? readSizes() : {};
+describe('recordings', () => {
   test.each(PROTOCOL_IDS)('%s: the same however the bytes are split', (protocol) => {
     const tally = new Tally();
     const recorded = recordedBodies().filter(({ protocolId }) => protocolId === protocol);
-    const timed = recorded.filter(({ file }) => sizes[file]);
+    const timed = recorded.filter(({ reads }) => reads);
     const chosen = IS_FULL ? recorded : [...recorded.slice(0, 30), ...timed.slice(0, 3)];
-    for (const { file, bytes, provider, stream } of chosen) {
-      checkBody(tally, { protocol, name: file, bytes }, sizes[file]);
+    for (const { file, bytes, provider, stream, reads } of chosen) {
+      checkBody(tally, { protocol, name: file, bytes }, reads);
       const { seen } = tally.add(stream ? 'recorded streams' : 'recorded bodies', protocol, 1);
       seen[provider] = (seen[provider] ?? 0) + 1;
     }

@@ -1,4 +1,5 @@
 import { MUTATIONS } from '../../packages/lab/src/mutate/index.ts';
+import { CORPUS } from '../corpus.ts';
 import type { Row } from './tally.ts';
 
 /** What is proven, in the order in which it is told, and the properties that belong to it. */
@@ -69,7 +70,7 @@ export function gapsOf(rows: readonly Row[]): string[] {
 export function lineOf(rows: readonly Row[]): string {
   const tried = triedRows(rows);
   const [failed, open] = [sum(tried, 'failed'), sum(tried, 'open')];
-  const recorded = `${number(countOf(rows, 'streams') + countOf(rows, 'bodies'))} recorded responses and ${number(countOf(rows, 'requests'))} recorded requests`;
+  const recorded = `${number(countOf(rows, 'streams') + countOf(rows, 'bodies'))} responses and ${number(countOf(rows, 'requests'))} requests of the ${CORPUS === 'recordings' ? 'recordings' : 'corpus'}`;
   const outcome = `${failed === 0 ? 'none failed' : `${number(failed)} failed`}${open > 0 ? `, ${number(open)} open` : ''}`;
   return `${number(sum(tried, 'tried'))} checks, ${number(sum(tried.filter(isGenerated), 'tried'))} of them on generated inputs, over ${recorded}, ${MUTATIONS.length} dialects and 16 pairs: ${outcome}.`;
 }
