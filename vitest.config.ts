@@ -1,9 +1,12 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
 import type { Reporter } from 'vitest/node';
 import { listSources } from './scripts/build/packages.js';
+import { cleanEnvironment } from './test/environment/clean.ts';
+import { NeedsReporter } from './test/needs/reporter.ts';
+import { RECORDED_ONLY } from './test/recorded/suites.ts';
 import { NEXT_ONLY } from './test/sdk-next/suites.ts';
 
 const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -17,54 +20,74 @@ export const resolve = {
   ],
 };
 
-/** Gateways of tests that choose no data folder use this one, never that of the user. Every run begins without it. */
-const DATA_HOME = local('.cache/test-data');
-rmSync(DATA_HOME, { recursive: true, force: true });
+cleanEnvironment();
 
-/** Errors of hooks, which the JSON report leaves out: one that fails skips the tests of its file. */
+/** Errors of hooks and errors outside of tests, which the JSON report leaves out: a hook that fails skips the tests of its file. */
 const HOOKS: Reporter = {
-  onTestRunEnd: (modules) => {
-    const errors = modules.flatMap((module) =>
+  onTestRunEnd: (modules, unhandled) => {
+    const hooks = modules.flatMap((module) =>
       [...module.children.allSuites()].flatMap((suite) =>
-        suite.errors().map(({ message }) => `${module.relativeModuleId} > ${suite.fullName}: ${message.slice(0, 300)}`),
+        suite.errors().map(({ message }) => `hook of ${module.relativeModuleId} > ${suite.fullName}: ${message}`),
       ),
     );
-    writeFileSync('.cache/hooks.txt', errors.map((error) => `FAILED hook of ${error}\n`).join(''));
+    const others = unhandled.map(({ message, stack }) => `outside of tests: ${message} ${stack?.split('\n')[1]?.trim() ?? ''}`);
+    const lines = [...hooks, ...others].map((line) => `FAILED ${line.slice(0, 400).replaceAll('\n', ' ')}\n`);
+    writeFileSync('.cache/hooks.txt', lines.join(''));
   },
 };
 
+const CI_REPORTERS: (string | Reporter | [string, Record<string, unknown>])[] = [
+  'dot',
+  ['json', { outputFile: '.cache/tests.json' }],
+  HOOKS,
+];
+
 const TESTS = ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'];
 
-const LEFT_OUT = [...configDefaults.exclude, ...NEXT_ONLY];
+const LEFT_OUT = [...configDefaults.exclude, ...NEXT_ONLY, ...RECORDED_ONLY];
 
-/**
- * Tests that replace modules, or start servers for their own file. All others share the modules that a thread has loaded: loading them
- * again for every file takes a third of the time of a run.
- */
-const ALONE = [
-  'packages/console/test/**/*.test.ts',
-  'packages/gateway/test/{admission,config,deploy,keys,ledger,responses,store,tracing}/**/*.test.ts',
-  'test/prove-command/**/*.test.ts',
+/** Tests of the gateway with databases and other servers, which all files of a thread share. */
+const WITH_SERVERS = ['packages/gateway/test/{admission,cli,config,deploy,keys,ledger,responses,store,tracing}/**/*.test.ts'];
+
+/** Tests that replace modules. All others share those that a thread has loaded: loading them for every file takes a third of a run. */
+const ALONE: readonly string[] = [
+  'packages/gateway/test/config/poll.test.ts',
+  'packages/gateway/test/config/stable-read.test.ts',
+  'packages/gateway/test/responses/disk-crash.test.ts',
+  'packages/gateway/test/store/restart.test.ts',
+  'test/prove-command/failing.test.ts',
 ];
 
 export default defineConfig({
   resolve,
   test: {
     projects: [
-      { extends: true, test: { name: 'together', include: TESTS, exclude: [...LEFT_OUT, ...ALONE], isolate: false } },
-      { extends: true, test: { name: 'alone', include: ALONE, exclude: LEFT_OUT } },
+      {
+        extends: true,
+        test: { name: 'together', include: TESTS, exclude: [...LEFT_OUT, ...ALONE, ...WITH_SERVERS], isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'servers',
+          include: WITH_SERVERS,
+          exclude: [...LEFT_OUT, ...ALONE],
+          isolate: false,
+          setupFiles: ['packages/gateway/test/real-parts/setup.ts'],
+        },
+      },
+      { extends: true, test: { name: 'alone', include: [...ALONE], exclude: LEFT_OUT } },
     ],
-    env: { XDG_DATA_HOME: DATA_HOME },
-    globalSetup: ['packages/gateway/test/real-parts/setup.js'],
+    globalSetup: ['test/needs/setup.ts'],
     testTimeout: 60_000,
     // Hooks start servers, which takes long on a busy machine.
     hookTimeout: 60_000,
     // The default is one second, which a busy machine needs for a page or a process.
     expect: { poll: { timeout: 30_000 } },
     pool: 'threads',
-    // By default a core is left free, which is half of the smallest machine.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // By default a core is left free, which is half of the smallest machine. A third thread works there while others wait for processes.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     // The dot reporter keeps thousands of table rows readable; CI counts them from the report.
-    reporters: process.env['CI'] ? ['dot', ['json', { outputFile: '.cache/tests.json' }], HOOKS] : ['default'],
+    reporters: [...(process.env['CI'] ? CI_REPORTERS : ['default']), new NeedsReporter()],
   },
 });

@@ -1,34 +1,16 @@
 /** A browser, a gateway as users start it, and an upstream that does what a test wants. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-
-/** Where Chromium is; undefined when there is none. */
-const CHROMIUM: string | undefined = findChromium();
-
-function findChromium(): string | undefined {
-  const given = process.env['CHROMIUM'];
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const names = ['chromium', 'chromium-browser', 'google-chrome'];
-  const candidates = [...(given ? [given] : []), ...folders.flatMap((folder) => names.map((name) => join(folder, name)))];
-  return candidates.find((path) => existsSync(path));
-}
-
-/** Whether the tests can run. In CI they must. */
-export function hasBrowser(): boolean {
-  if (CHROMIUM !== undefined) return true;
-  if (process.env['CI']) throw new Error('Chromium is required in CI: apt-get install chromium');
-  console.log('skipped: the tests of the console need Chromium (apt-get install chromium, or set CHROMIUM)');
-  return false;
-}
+import { afterAll, afterEach, beforeAll, beforeEach, expect, type TestError } from 'vitest';
+import { findChromium } from '../../../test/needs/needs.ts';
 
 /** Milliseconds for the start of everything, and for one test: a machine that does much else needs them. */
 export const PATIENCE_MS = 120_000;
@@ -36,7 +18,7 @@ export const PATIENCE_MS = 120_000;
 /** Milliseconds for one step of a test. */
 const STEP_MS = 45_000;
 
-/** The tests run as root in containers, which have no sandbox, no GPU and little shared memory; no request leaves the machine. */
+/** The tests may run as root and in containers, which have no sandbox, no GPU and little shared memory; no request leaves the machine. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-dev-shm-usage',
@@ -49,7 +31,8 @@ const FLAGS = [
 ];
 
 /** Starts the browser. */
-const launch = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS, timeout: PATIENCE_MS });
+const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath: findChromium() ?? '', args: FLAGS, timeout: PATIENCE_MS });
 
 /** A gateway that runs as a process. */
 export interface Gateway {
@@ -145,6 +128,12 @@ async function openPage(context: BrowserContext): Promise<Watched> {
 /** Waits until the row of an exchange has its status. Not by text alone: 200 may also be its milliseconds. */
 export const hasSettled = (row: Locator): Promise<void> => row.locator('.status', { hasText: /^200$/ }).waitFor();
 
+/** Adds what the page showed to the error of a test, which may not be repeatable. */
+async function addPage(page: Page, error: TestError | undefined): Promise<void> {
+  const shown = await page.locator('main, body').last().ariaSnapshot().catch(String);
+  if (error) error.stack = `${error.stack}\nThe page was ${page.url()}:\n${shown.slice(0, 4000)}`;
+}
+
 /** Fails when the page broke the policy, ran what it should show, or threw. */
 const expectNoHarm = async ({ listHarm, errors }: Watched): Promise<void> => expect([await listHarm(), errors]).toEqual([[], []]);
 
@@ -233,8 +222,9 @@ export function useConsole(configure: (upstream: string) => object, env?: Record
     await rig.watched.page.getByRole('heading', { name: 'Status' }).waitFor();
     rig.opened = rig.watched.page.url();
   }, PATIENCE_MS);
-  beforeEach(async () => {
+  beforeEach(async ({ task, onTestFailed }) => {
     rig.watched = await renew(rig.watched);
+    onTestFailed(() => addPage(rig.watched.page, task.result?.errors?.[0]));
   });
   afterEach(() => expectNoHarm(rig.watched));
   // What could not be started is missing.

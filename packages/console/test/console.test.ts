@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { needs } from '../../../test/needs/needs.ts';
 import {
   chat,
   checkAccessibility,
   chunk,
-  hasBrowser,
   hasSettled,
   localAt,
   openConsole,
@@ -18,7 +18,8 @@ import { CORPUS } from './corpus.ts';
 
 const KEY = 'the-admin-key-of-the-console-tests';
 
-describe.skipIf(!hasBrowser())('console', { timeout: PATIENCE_MS }, () => {
+// One gateway, which has the exchanges and keys of the tests before.
+describe('console', { ...needs('chromium'), timeout: PATIENCE_MS, shuffle: false }, () => {
   const rig = useConsole((url) => ({ providers: localAt(url) }));
   const { visit } = rig;
 

@@ -7,7 +7,8 @@ import { inspect } from '@gateway/capture/inspect/inspect';
 import { accumulate } from '@sluice/core';
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, test } from 'vitest';
-import { checkAccessibility, chunk, hasBrowser, hasSettled, localAt, openConsole, PATIENCE_MS, useConsole } from './browser.ts';
+import { needs } from '../../../test/needs/needs.ts';
+import { checkAccessibility, chunk, hasSettled, localAt, openConsole, PATIENCE_MS, useConsole } from './browser.ts';
 import { CORPUS } from './corpus.ts';
 
 const call = (index: number, name: string | undefined, text: string): object => ({
@@ -60,7 +61,7 @@ const readPosition = (page: Page): Promise<{ frame: number; events: number }> =>
 
 const slider = (page: Page) => page.getByRole('slider', { name: 'Playhead' });
 
-describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
+describe('inspector', { ...needs('chromium'), timeout: PATIENCE_MS }, () => {
   const rig = useConsole((url) => ({ providers: localAt(url) }));
   const { visit } = rig;
   const folder = mkdtempSync(join(tmpdir(), 'sluice-inspector-'));
@@ -76,11 +77,12 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
 
   /** Sends a request of an Anthropic client, whose response the upstream writes in two parts. */
   async function exchange(model: string, frames: readonly string[]): Promise<void> {
+    const half = Math.ceil(frames.length / 2);
+    let finish = (): void => undefined;
     rig.upstream.respond = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      const half = Math.ceil(frames.length / 2);
       response.write(frames.slice(0, half).join(''));
-      setTimeout(() => response.end(frames.slice(half).join('')), 40);
+      finish = () => void response.end(frames.slice(half).join(''));
     };
     const messages = [{ role: 'user', content: 'hello' }];
     const response = await fetch(`${rig.gateway.url}/v1/messages`, {
@@ -88,7 +90,11 @@ describe.skipIf(!hasBrowser())('inspector', { timeout: PATIENCE_MS }, () => {
       headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
       body: JSON.stringify({ model, max_tokens: 100, stream: true, messages }),
     });
-    await response.text();
+    // The client has read something of the first part before the second one is sent.
+    const reader = response.body?.getReader();
+    await reader?.read();
+    finish();
+    while (!(await reader?.read())?.done);
   }
 
   /** Shows the stream of a new exchange. */

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { chat, checkAccessibility, hasBrowser, openConsole, PATIENCE_MS, useConsole } from './browser.ts';
+import { needs } from '../../../test/needs/needs.ts';
+import { chat, checkAccessibility, openConsole, PATIENCE_MS, useConsole } from './browser.ts';
 
 const ADMIN_KEY = 'the-admin-key-of-the-manage-tests';
 const FILE_KEY = 'the-client-key-of-the-manage-tests';
@@ -44,13 +45,16 @@ function createConfig(url: string): object {
   };
 }
 
-describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIENCE_MS }, () => {
+// One gateway, which has the exchanges and keys of the tests before.
+describe('keys, usage and configuration', { ...needs('chromium'), timeout: PATIENCE_MS, shuffle: false }, () => {
   const { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV } = SECRETS;
   const rig = useConsole(createConfig, { SLUICE_ADMIN_KEY, CLIENT, HEADER_FROM_ENV });
   const { visit } = rig;
   let page: Page;
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    await visit('#/keys');
+    await rig.watched.page.getByText('There are no keys of the store').waitFor();
     rig.upstream.respond = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       const message = { role: 'assistant', content: 'hi' };
@@ -107,7 +111,7 @@ describe.skipIf(!hasBrowser())('keys, usage and configuration', { timeout: PATIE
 
   test('a key is created by keyboard, its secret is shown once, and a request beyond its models is refused', async () => {
     await visit('#/keys');
-    await page.getByText('There are no keys of the store').waitFor();
+    await page.getByRole('heading', { name: 'Keys' }).first().waitFor();
     await page.keyboard.press('n');
     await page.getByRole('form', { name: 'Create a key' }).waitFor();
     await page.keyboard.type('alice');

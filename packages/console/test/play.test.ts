@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { needs } from '../../../test/needs/needs.ts';
 import {
   chat,
   checkAccessibility,
   chunk,
-  hasBrowser,
   hasSettled,
   localAt,
   openConsole,
@@ -18,7 +18,7 @@ import { CORPUS } from './corpus.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-describe.skipIf(!hasBrowser())('sending from the console', { timeout: PATIENCE_MS }, () => {
+describe('sending from the console', { ...needs('chromium'), timeout: PATIENCE_MS }, () => {
   const rig = useConsole((url) => ({ providers: localAt(url), models: { fast: 'local/m', other: 'local/o' } }));
   const { visit } = rig;
   /** Bodies of requests that the upstream got. */

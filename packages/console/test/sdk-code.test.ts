@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { parseSync } from 'oxc-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { needs } from '../../../test/needs/needs.ts';
 import { type CodeRequest, formatCode, LANGUAGES, type Language } from '../src/lib/sdk-code.ts';
 import { CORPUS } from './corpus.ts';
 
@@ -78,8 +79,6 @@ const CASES = REQUESTS.flatMap((request) =>
   (['python', 'typescript', 'curl'] as const).map((language) => ({ request, language })),
 );
 
-const hasPython = spawnSync('python3', ['--version']).status === 0;
-
 describe.each(CASES)('$request.protocol, $language, with hostile strings', ({ request, language }) => {
   const code = formatCode(request, language, ORIGIN);
 
@@ -99,7 +98,7 @@ describe.each(CASES)('$request.protocol, $language, with hostile strings', ({ re
     ]);
   });
 
-  test.runIf(language === 'python' && hasPython)('compiles, and has no other statements and strings', () => {
+  test.runIf(language === 'python')('compiles, and has no other statements and strings', needs('python'), () => {
     const { status, stdout, stderr } = spawnSync('python3', ['-c', PYTHON], { input: code, encoding: 'utf8' });
     expect([status, stderr]).toEqual([0, '']);
     const { statements, strings } = JSON.parse(stdout) as { statements: string[]; strings: string[] };

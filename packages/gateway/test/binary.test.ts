@@ -1,15 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { needs } from '../../../test/needs/needs.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const bin = fileURLToPath(new URL('../bin/sluice.js', import.meta.url));
 const demo = 'examples/broken-stream.sse';
-const isBuilt = existsSync(fileURLToPath(new URL('../dist/cli/main.js', import.meta.url)));
-
-if (!isBuilt) console.log('skipped: the real command (run "npm run build" first)');
 
 interface Result {
   code: number;
@@ -25,7 +22,7 @@ const node = (args: string[], stdin = ''): Promise<Result> =>
     child.stdin?.end(stdin);
   });
 
-describe.skipIf(!isBuilt)('the real command', () => {
+describe('the real command', needs('build'), () => {
   test('reads a file, a folder, a missing file and stdin', async () => {
     const { code, stdout, stderr } = await node([bin, 'assemble', '--json', demo, 'examples', 'gone.sse', '-'], 'not a stream');
     const lines = stdout

@@ -36,9 +36,9 @@ afterAll(() => gateway.stop());
 
 describe('exchanges', () => {
   test('are listed by pages, newest first', async () => {
-    const first = await get('exchanges?limit=2');
+    const first = await get('exchanges?limit=2&filter=model:llama');
     expect(first.json.exchanges.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2));
-    const second = await get(`exchanges?limit=3&cursor=${first.json.next}`);
+    const second = await get(`exchanges?limit=3&filter=model:llama&cursor=${first.json.next}`);
     expect(second.json.exchanges.map(({ id }: { id: string }) => id)).toEqual(ids.slice(2));
     expect(second.json.next).toBeNull();
   });
@@ -62,7 +62,7 @@ describe('exchanges', () => {
   });
 
   test('have only the selected fields, and their id', async () => {
-    const { json } = await get('exchanges?fields=model,cost_micros&limit=1');
+    const { json } = await get('exchanges?fields=model,cost_micros&limit=1&filter=model:llama');
     expect(json.exchanges).toEqual([{ id: ids[0], model: 'llama', cost_micros: 3 }]);
   });
 

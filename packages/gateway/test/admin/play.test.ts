@@ -41,7 +41,7 @@ describe('a search for text', () => {
   test('finds requests in either case, newest first, and reports what it has read', async () => {
     const { json } = await search('"the quick"');
     expect(listIds(json)).toEqual([second, first]);
-    expect(json.searched).toMatchObject({ captures: 2, is_complete: true });
+    expect(json.searched).toMatchObject({ captures: gateway.captures.listIds().length, is_complete: true });
     expect(json.searched.bytes).toBeGreaterThan(100);
     expect(listIds((await search('quick fox')).json)).toEqual([first]);
     expect(listIds((await search('badger')).json)).toEqual([]);
@@ -59,7 +59,9 @@ describe('a search for text', () => {
     const page = await search('quick status:ok', '&limit=1');
     expect([listIds(page.json), page.json.searched.is_complete]).toEqual([[second], false]);
     const next = await search('quick status:ok', `&limit=1&cursor=${page.json.next}`);
-    expect([listIds(next.json), next.json.next]).toEqual([[first], null]);
+    expect(listIds(next.json)).toEqual([first]);
+    const rest = await search('quick status:ok', `&limit=5&cursor=${page.json.next}`);
+    expect([listIds(rest.json), rest.json.next]).toEqual([[first], null]);
   });
 
   test.each([
@@ -84,10 +86,11 @@ describe('a search for text', () => {
 
 test('exchanges are counted, all of them and those of a filter', async () => {
   const all = (await get('exchanges/count')).json;
+  const { matching } = (await get('exchanges/count?filter=model:demo/blank-ids')).json;
   expect(all).toEqual({ matching: all.total, is_exact: true, total: all.total });
   await converse('one more', { model: 'demo/blank-ids' });
   expect((await get('exchanges/count?filter=model:demo/blank-ids')).json).toEqual({
-    matching: 1,
+    matching: matching + 1,
     is_exact: true,
     total: all.total + 1,
   });

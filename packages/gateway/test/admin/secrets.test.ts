@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ROUTES } from '../../src/admin/routes.ts';
 import { listForms } from '../../src/config/secrets.ts';
 import { converse, send, startAdmin, type TestGateway, withKey } from './start.ts';
@@ -15,7 +15,8 @@ const SECRETS = {
 
 let gateway: TestGateway;
 
-beforeAll(async () => {
+// One for each test: wrong keys are soon refused without a look.
+beforeEach(async () => {
   gateway = await startAdmin({
     config: {
       providers: {
@@ -35,7 +36,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(() => gateway.stop());
+afterEach(() => gateway.stop());
 
 test('a session cookie is sent once, and is in no log line', async () => {
   const { headers } = await gateway.call('session', { method: 'POST', body: { token: gateway.issueConsoleToken() } });
@@ -65,7 +66,7 @@ test('no response and no log line has a secret in any form', async () => {
   expect(exchanges.length).toBeGreaterThan(20);
   for (const { id } of exchanges) await gateway.call(`exchanges/${id}`, { headers: admin });
   await gateway.call('session', { method: 'POST', body: { token } });
-  // Wrong keys last, because they are soon refused without a look.
+  // Wrong keys last.
   await gateway.call('session', { method: 'POST', body: { key: `${SECRETS.admin}x` } });
   for (const { method, path } of ROUTES)
     for (const headers of [client, withKey(`${SECRETS.admin}x`)])

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AdminAccess } from '../../src/admin/access.ts';
 import { AdminApi } from '../../src/admin/api.ts';
 import { ChangeFeed } from '../../src/admin/live.ts';
@@ -24,7 +24,6 @@ let list: Store['list'];
 
 beforeAll(async () => {
   store = await openStore({ folder: null });
-  list = (query) => store.list(query);
   const api = new AdminApi({
     store: new Proxy(store, {
       get: (target, name) => {
@@ -65,6 +64,10 @@ beforeAll(async () => {
     server.closeAllConnections();
     server.close();
   };
+});
+
+beforeEach(() => {
+  list = (query) => store.list(query);
 });
 
 afterAll(async () => {

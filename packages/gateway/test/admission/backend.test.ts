@@ -53,9 +53,9 @@ async function inOrder<T, U>(items: readonly T[], run: (item: T) => Promise<U> |
   return results;
 }
 
-describe.each(BACKENDS)('$name', ({ create: createBackend, skip }) => {
+describe.each(BACKENDS)('$name', ({ create: createBackend, options }) => {
   const create: CreateBackend = (read) => createBackend(read);
-  describe.skipIf(skip)('limits', () => {
+  describe('limits', options, () => {
     describe('concurrency', () => {
       test('admits the limit, and one more when one has ended', async () => {
         const { backend } = await create();
@@ -137,8 +137,11 @@ describe.each(BACKENDS)('$name', ({ create: createBackend, skip }) => {
         const { backend } = await create(async (since) => reads.push(since) && 40);
         const [one, two] = [reserve(backend, '1', 30, [DAY]), reserve(backend, '2', 30, [DAY])];
         expect([await one, await two]).toEqual([undefined, undefined]);
+        // Of two that come together, both may find nothing on a shared server, and read it: the first result counts.
+        const before = [...reads];
+        expect([[0], [0, 0]]).toContainEqual(before);
         expect(await reserve(backend, '3', 1, [DAY])).toEqual({ account: DAY, spent: 40, reserved: 60 });
-        expect(reads).toEqual([0]);
+        expect(reads).toEqual(before);
       });
 
       test('a read that fails refuses, and the next request reads again', async () => {

@@ -1,5 +1,7 @@
 /** All backends of limits, for tests that hold for each of them. */
 import { randomUUID } from 'node:crypto';
+import type { TestOptions } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
 import type { Account, LimitBackend } from '../../src/admission/backend.ts';
 import { MemoryBackend } from '../../src/admission/memory.ts';
 import { PostgresDriver } from '../../src/admission/postgres/driver.ts';
@@ -8,8 +10,8 @@ import { SharedBackend, type SharedOptions } from '../../src/admission/shared/ba
 import type { Driver, DriverEvents } from '../../src/admission/shared/driver.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
 import { TestClock } from '../gateway/test-clock.ts';
-import { findPostgres, PostgresServer } from '../real-parts/postgres.js';
-import { findRedis, RedisServer } from '../real-parts/redis.js';
+import { PostgresServer } from '../real-parts/postgres.js';
+import { RedisServer } from '../real-parts/redis.js';
 
 type Read = (since: number, account: Account) => Promise<number>;
 
@@ -80,9 +82,9 @@ async function retryDeadlocks<Result>(run: () => Promise<Result>): Promise<Resul
 
 /** What limits can be shared by. */
 export const SERVERS = {
-  redis: { skip: !findRedis(), start: startRedis },
-  postgres: { skip: !findPostgres(), start: startPostgres },
-} as const satisfies Record<string, { skip: boolean; start: () => Promise<LimitsServer> }>;
+  redis: { options: needs('redis'), start: startRedis },
+  postgres: { options: needs('postgres'), start: startPostgres },
+} as const satisfies Record<string, { options: TestOptions; start: () => Promise<LimitsServer> }>;
 
 export type ServerName = keyof typeof SERVERS;
 
@@ -160,8 +162,8 @@ const createMemory: CreateBackend = async (read = async () => 0) => {
   return { clock, backend: new MemoryBackend(clock, (account, since) => read(since, account)) };
 };
 
-export const BACKENDS: readonly { name: string; skip: boolean; create: CreateBackend }[] = [
-  { name: 'memory', skip: false, create: createMemory },
-  { name: 'redis', skip: SERVERS.redis.skip, create: createShared('redis') },
-  { name: 'postgres', skip: SERVERS.postgres.skip, create: createShared('postgres') },
+export const BACKENDS: readonly { name: string; options: TestOptions; create: CreateBackend }[] = [
+  { name: 'memory', options: {}, create: createMemory },
+  { name: 'redis', options: SERVERS.redis.options, create: createShared('redis') },
+  { name: 'postgres', options: SERVERS.postgres.options, create: createShared('postgres') },
 ];

@@ -158,45 +158,43 @@ async function playSteps({ create, steps, check }: PlayOptions): Promise<Oracle>
 const countRuns = (name: string, runs: number): number =>
   name === 'memory' || process.env['SLUICE_SEED'] !== undefined ? runs : runs / 5;
 
-describe.each(BACKENDS)('$name', ({ name, create, skip }) => {
-  test.skipIf(skip)(
-    'a request is admitted if and only if settled costs, open reservations and its own fit into every budget',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(step(fc.integer({ min: 0, max: 30 })), { maxLength: 60 }), async (steps) => {
-          const check: PlayOptions['check'] = (isAdmitted, oracle, { limits }, more) =>
-            expect(isAdmitted).toBe(oracle.fits(limits, more));
-          await play({ create, steps, check });
-        }),
-        { numRuns: countRuns(name, 400) },
-      );
-    },
-    240_000,
-  );
+describe.each(BACKENDS)('$name', ({ name, create, options }) => {
+  test('a request is admitted if and only if settled costs, open reservations and its own fit into every budget', {
+    ...options,
+    timeout: 240_000,
+  }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step(fc.integer({ min: 0, max: 30 })), { maxLength: 60 }), async (steps) => {
+        const check: PlayOptions['check'] = (isAdmitted, oracle, { limits }, more) =>
+          expect(isAdmitted).toBe(oracle.fits(limits, more));
+        await play({ create, steps, check });
+      }),
+      { numRuns: countRuns(name, 400) },
+    );
+  });
 
-  test.skipIf(skip)(
-    'whatever the clock does, no more is spent than all windows that were seen allow',
-    async () => {
-      const jumps = fc.integer({ min: -50, max: 50 });
-      const schedule = fc.array(
-        step(jumps).filter((one) => one.do !== 'crash' && !(one.do === 'settle' && one.share > 1)),
-        { maxLength: 60 },
-      );
-      await fc.assert(
-        fc.asyncProperty(schedule, async (steps) => {
-          const { entries } = await play({ create, steps, check: () => undefined });
-          for (const { by, of, period, micros } of BUDGETS) {
-            const own = entries.filter(({ limits }) =>
-              limits.some((one) => one.by === by && one.of === of && one.period === period),
-            );
-            const windows = new Set(own.map(({ at }) => calendar.find(period, at).start));
-            const total = own.reduce((sum, { charged, reserved }) => sum + (charged ?? reserved), 0);
-            expect(total).toBeLessThanOrEqual(windows.size * micros);
-          }
-        }),
-        { numRuns: countRuns(name, 200) },
-      );
-    },
-    240_000,
-  );
+  test('whatever the clock does, no more is spent than all windows that were seen allow', {
+    ...options,
+    timeout: 240_000,
+  }, async () => {
+    const jumps = fc.integer({ min: -50, max: 50 });
+    const schedule = fc.array(
+      step(jumps).filter((one) => one.do !== 'crash' && !(one.do === 'settle' && one.share > 1)),
+      { maxLength: 60 },
+    );
+    await fc.assert(
+      fc.asyncProperty(schedule, async (steps) => {
+        const { entries } = await play({ create, steps, check: () => undefined });
+        for (const { by, of, period, micros } of BUDGETS) {
+          const own = entries.filter(({ limits }) =>
+            limits.some((one) => one.by === by && one.of === of && one.period === period),
+          );
+          const windows = new Set(own.map(({ at }) => calendar.find(period, at).start));
+          const total = own.reduce((sum, { charged, reserved }) => sum + (charged ?? reserved), 0);
+          expect(total).toBeLessThanOrEqual(windows.size * micros);
+        }
+      }),
+      { numRuns: countRuns(name, 200) },
+    );
+  });
 });

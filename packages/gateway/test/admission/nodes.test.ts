@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findNginx, NginxServer } from '../real-parts/nginx.js';
-import { findPostgres } from '../real-parts/postgres.js';
+import { needs } from '../../../../test/needs/needs.ts';
+import { NginxServer } from '../real-parts/nginx.js';
 import { findPort } from '../real-parts/programs.js';
-import { findRedis, RedisServer } from '../real-parts/redis.js';
+import { RedisServer } from '../real-parts/redis.js';
 import { createAddress, createFolder, startPostgres } from '../store/ledger-fixture.ts';
 import { assertBuilt } from '../store/processes.ts';
 import { chat, send } from './client.ts';
@@ -55,9 +55,7 @@ providers:
   return { redis, upstream, store, nodes, nginx: await NginxServer.start(ports) };
 }
 
-const canRun = findRedis() && findPostgres() && findNginx();
-
-describe.skipIf(!canRun)('two gateways behind nginx', () => {
+describe('two gateways behind nginx', needs('redis', 'postgres', 'nginx'), () => {
   let cluster: Cluster;
 
   beforeAll(async () => {
@@ -90,9 +88,9 @@ describe.skipIf(!canRun)('two gateways behind nginx', () => {
     const first = ask('narrow-key-0123456789', 40);
     const refused: number[] = [];
     for (const asked of first) void asked.then((status) => refused.push(status));
-    await expect.poll(() => refused.length, { timeout: 20_000 }).toBe(33);
+    await expect.poll(() => refused.length).toBe(33);
     expect(count(refused)).toEqual({ 429: 33 });
-    await expect.poll(() => upstream.waiting, { timeout: 20_000 }).toBe(7);
+    await expect.poll(() => upstream.waiting).toBe(7);
     // What is running is known again after Redis was emptied.
     await redis.flush();
     expect(count(await Promise.all(ask('narrow-key-0123456789', 40)))).toEqual({ 429: 40 });

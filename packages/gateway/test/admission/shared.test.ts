@@ -1,5 +1,6 @@
 /** Several nodes with one server for their limits, which is emptied, frozen, killed and restarted. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { pace } from '../../../../test/wait.ts';
 import type { AccountLimit, LimitBackend, Shortage } from '../../src/admission/backend.ts';
 import type { SharedBackend } from '../../src/admission/shared/backend.ts';
 import {
@@ -72,14 +73,16 @@ async function startCluster(name: ServerName, count: number, options: Partial<No
   return { ledger, nodes, at, prefix };
 }
 
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** How long a call may take where a test freezes the server: PostgreSQL compiles functions for each new connection. */
 const TIMEOUTS = { redis: 50, postgres: 150 } as const satisfies Record<ServerName, number>;
 
 const NAMES = Object.keys(SERVERS) as ServerName[]; // the keys of a constant
 
-describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
+const describeServers = (define: (name: ServerName) => void): void => {
+  for (const name of NAMES) describe(name, SERVERS[name].options, () => define(name));
+};
+
+describeServers((name) => {
   let server: LimitsServer;
   const timeoutMs = TIMEOUTS[name];
   const createCluster = (count: number, options: Partial<NodeOptions> = {}) =>
@@ -118,19 +121,19 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
       while (!isOver) {
         const member = await ledger.admit(at(index), 40 + index);
         if (typeof member !== 'string') {
-          await wait(5);
+          await pace(5);
           continue;
         }
         admitted++;
-        await wait(3);
+        await pace(3);
         await ledger.end(at(index), member, index);
       }
     };
     const clients = Array.from({ length: 20 }, (_, index) => client(index));
     for (let flushes = 0; flushes < 2; flushes++) {
-      await wait(300);
+      await pace(300);
       await server.flush();
-      await wait(900);
+      await pace(900);
     }
     isOver = true;
     await Promise.all(clients);
@@ -168,8 +171,8 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
     }
     console.log(`${name} frozen: ${times.map((ms) => ms.toFixed(1)).join(' ')} ms`);
     // What was admitted meanwhile is known to the server again.
-    await expect.poll(() => at(0).isShared && at(1).isShared, { timeout: 10_000 }).toBe(true);
-    await expect.poll(async () => (await at(0).list())[0]?.reserved, { timeout: 10_000 }).toBe(10_000);
+    await expect.poll(() => at(0).isShared && at(1).isShared).toBe(true);
+    await expect.poll(async () => (await at(0).list())[0]?.reserved).toBe(10_000);
     for (const member of [...ledger.running.keys()]) await ledger.end(at(0), member, 500);
   }, 120_000);
 
@@ -180,9 +183,9 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
     const claims = ['m1', 'm2'].map((member) => ({ member, slots: { name: 'k', limit: 1 }, rates: [] }));
     const results = await Promise.all(claims.map((claim) => at(0).take(claim)));
     expect(results.map(({ result }) => result)).toEqual(['no slot', 'no slot']);
-    await wait(200);
+    await pace(200);
     server.thaw();
-    await expect.poll(() => at(0).isShared, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => at(0).isShared).toBe(true);
     const next = await at(0).take({ member: 'm3', slots: { name: 'k', limit: 2 }, rates: [] });
     expect(next.result).toBe('taken');
   }, 120_000);
@@ -200,7 +203,7 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
     console.log(`${name} killed: two admissions in ${elapsed.toFixed(1)} ms`);
     if (typeof ended === 'string') await ledger.end(at(0), ended, 2500);
     await server.restart();
-    await expect.poll(() => at(0).isShared && at(1).isShared, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => at(0).isShared && at(1).isShared).toBe(true);
     expect(typeof kept).toBe('string');
     // 2,500 spent, 1,000 and 5,000 running.
     expect(await ledger.admit(at(1), 1501)).toMatchObject({ spent: 2500, reserved: 6000 });
@@ -213,7 +216,7 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
     expect(at(0).isShared).toBe(false);
     expect(typeof (await ledger.admit(at(0), 10_000))).toBe('string');
     await server.restart();
-    await expect.poll(() => at(0).isShared, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => at(0).isShared).toBe(true);
     expect(await ledger.admit(at(0), 1)).toMatchObject({ reserved: 10_000 });
   }, 120_000);
 
@@ -231,6 +234,6 @@ describe.each(NAMES.filter((name) => !SERVERS[name].skip))('%s', (name) => {
     ledger.settled = 700;
     now += 31_000;
     // Its reservation has ended; another node has closed its exchange in the ledger meanwhile.
-    await expect.poll(async () => (await alive.list())[0], { timeout: 10_000 }).toMatchObject({ spent: 700, reserved: 0 });
+    await expect.poll(async () => (await alive.list())[0]).toMatchObject({ spent: 700, reserved: 0 });
   }, 120_000);
 });

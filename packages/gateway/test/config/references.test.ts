@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
 import { listSecretVariables, loadConfig } from '../../src/config/load.ts';
 import { type GatewayState, resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
@@ -218,7 +219,7 @@ describe('a reload', () => {
   });
 });
 
-describe.skipIf(process.platform === 'win32')('a configuration that every user can read', () => {
+describe('a configuration that every user can read', needs('posix'), () => {
   const LITERALS: Readonly<Record<string, string>> = {
     'auth.keys': `auth: { keys: [${SECRET}] }`,
     'admin.key': `admin: { key: ${SECRET} }`,

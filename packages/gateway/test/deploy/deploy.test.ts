@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { needs } from '../../../../test/needs/needs.ts';
 import { readDuration } from '../../src/config/schema-values.ts';
 import { Metrics } from '../../src/observe/metrics.ts';
 import { OWN_PAGES } from '../../src/server/server.ts';
-import { findNginx, NginxServer } from '../real-parts/nginx.js';
-import { findProgram } from '../real-parts/programs.js';
+import { NginxServer } from '../real-parts/nginx.js';
 
 const DEPLOY = fileURLToPath(new URL('../../../../deploy/', import.meta.url));
 
@@ -55,11 +55,11 @@ test('panels have distinct ids, and alerts distinct names', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
 });
 
-test.skipIf(!findNginx())('nginx accepts its configuration', () => {
+test('nginx accepts its configuration', needs('nginx'), () => {
   expect(NginxServer.check()).toContain('test is successful');
 });
 
-describe.skipIf(!findProgram('promtool'))('promtool', () => {
+describe('promtool', needs('promtool'), () => {
   test.each([
     ['check', 'alerts.yaml'],
     ['test', 'alerts.test.yaml'],

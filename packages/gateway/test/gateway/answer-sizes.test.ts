@@ -99,7 +99,7 @@ test.each(waysOf(PAIRS.slice(3, 6)))(
     faultd.play(stream ? streamOf(framesOf(pair.upstream).join('')) : [{ send: whole(200, wholeOf(pair.upstream)) }]);
     for (let i = 0; i < 3; i++) expectAnswered(pair, stream, await askPair(pair, stream));
     expect(new Set(faultd.served.map(({ connection }) => connection)).size).toBeLessThan(3);
-    await eventually(() => faultd.openSockets === 0, 10_000);
+    await eventually(() => faultd.openSockets === 0);
     expectAnswered(pair, stream, await askPair(pair, stream));
   },
 );

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { cutAfter, errorFrames, errorOf, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, head, LAST_CHUNK, streamHead, whole } from './http.ts';
@@ -136,56 +136,59 @@ async function drive(text: string, wait = <T>(reply: Promise<T>) => reply): Prom
   client.leave();
 }
 
-test.each(Object.entries(FAILURES))('%s', async (_, script) => {
-  for (const { pair, stream } of waysOf(PAIRS)) {
-    faultd.play(script(pair));
-    const text = askText({ client: pair.client, model: modelOf(pair), stream, headers: { 'x-api-key': CLIENT_KEY } });
-    await drive(text, (reply) => clock.until(reply));
-    for (const { headers, body, path } of faultd.served)
-      expect(JSON.stringify({ headers, body, path })).not.toContain('canary-three');
-  }
-});
-
-test('internal errors', async () => {
-  const key = { 'x-api-key': CLIENT_KEY };
-  await drive(askText({ client: 'openai-chat', model: 'nowhere/m', stream: true, headers: key }));
-  await drive(askText({ client: 'gemini', model: 'unknown', stream: false, headers: key }));
-  await drive(askText({ client: 'gemini', model: 'unknown', stream: false, headers: { 'x-api-key': `${CLIENT_KEY}x` } }));
-  await drive(requestText('POST', `/v1beta/models/m:generateContent?key=${CLIENT_KEY}`, {}, '{'));
-  await drive(requestText('GET', `/v1/files/${PROVIDER_KEY}?key=${CLIENT_KEY}`, key));
-  await drive(requestText('POST', '/v1/messages', key, '{"model": 1}'));
-  faultd.play([{ send: whole(200, 'x', { ...echoHeaders, 'content-disposition': echo, 'content-type': echo }) }]);
-  await drive(requestText('GET', '/v1/files/f/content', key));
-  faultd.play([{ send: whole(404, JSON.stringify({ error: { message: echo } }), echoHeaders) }]);
-  await drive(requestText('GET', '/v1/files', key));
-  faultd.play([{ send: whole(500, `<html>${echo}</html>`) }]);
-  await drive(requestText('GET', '/v1/files', key));
-});
-
-test('no secret appears in any output', async () => {
-  await drive(requestText('GET', '/metrics', { 'x-api-key': CLIENT_KEY }));
-  const logged = gateway.lines.join('');
-  expect(left.length).toBeGreaterThan(100_000);
-  expect(gateway.lines.length).toBeGreaterThan(300);
-  for (const text of [left, logged]) {
-    for (const secret of SECRETS) {
-      const bytes = Buffer.from(secret);
-      const forms = [
-        secret,
-        encodeURIComponent(secret),
-        JSON.stringify(secret).slice(1, -1),
-        bytes.toString('base64').slice(0, 20),
-        bytes.toString('hex'),
-      ];
-      for (const form of forms)
-        expect(
-          text.includes(form),
-          `${form} in …${text.slice(Math.max(0, text.indexOf(form) - 200), text.indexOf(form) + 80)}`,
-        ).toBe(false);
+describe('no secret appears in any output', () => {
+  test.each(Object.entries(FAILURES))('%s', async (_, script) => {
+    for (const { pair, stream } of waysOf(PAIRS)) {
+      faultd.play(script(pair));
+      const text = askText({ client: pair.client, model: modelOf(pair), stream, headers: { 'x-api-key': CLIENT_KEY } });
+      await drive(text, (reply) => clock.until(reply));
+      for (const { headers, body, path } of faultd.served)
+        expect(JSON.stringify({ headers, body, path })).not.toContain('canary-three');
     }
-    expect(text).not.toMatch(/fXYZ|sk-proj/);
-  }
-  expect(left).not.toMatch(/canary-host|set-cookie/i);
-  expect(left).not.toContain(`:${faultd.port}`);
-  expect(left).not.toMatch(/\.[tj]s:\d+|node:internal|\bat \S+ \(/);
+  });
+
+  test('internal errors', async () => {
+    const key = { 'x-api-key': CLIENT_KEY };
+    await drive(askText({ client: 'openai-chat', model: 'nowhere/m', stream: true, headers: key }));
+    await drive(askText({ client: 'gemini', model: 'unknown', stream: false, headers: key }));
+    await drive(askText({ client: 'gemini', model: 'unknown', stream: false, headers: { 'x-api-key': `${CLIENT_KEY}x` } }));
+    await drive(requestText('POST', `/v1beta/models/m:generateContent?key=${CLIENT_KEY}`, {}, '{'));
+    await drive(requestText('GET', `/v1/files/${PROVIDER_KEY}?key=${CLIENT_KEY}`, key));
+    await drive(requestText('POST', '/v1/messages', key, '{"model": 1}'));
+    faultd.play([{ send: whole(200, 'x', { ...echoHeaders, 'content-disposition': echo, 'content-type': echo }) }]);
+    await drive(requestText('GET', '/v1/files/f/content', key));
+    faultd.play([{ send: whole(404, JSON.stringify({ error: { message: echo } }), echoHeaders) }]);
+    await drive(requestText('GET', '/v1/files', key));
+    faultd.play([{ send: whole(500, `<html>${echo}</html>`) }]);
+    await drive(requestText('GET', '/v1/files', key));
+  });
+
+  afterEach(async () => {
+    await drive(requestText('GET', '/metrics', { 'x-api-key': CLIENT_KEY }));
+    const logged = gateway.lines.join('');
+    expect(left.length).toBeGreaterThan(1000);
+    expect(gateway.lines.length).toBeGreaterThan(5);
+    for (const text of [left, logged]) {
+      for (const secret of SECRETS) {
+        const bytes = Buffer.from(secret);
+        const forms = [
+          secret,
+          encodeURIComponent(secret),
+          JSON.stringify(secret).slice(1, -1),
+          bytes.toString('base64').slice(0, 20),
+          bytes.toString('hex'),
+        ];
+        for (const form of forms)
+          expect(
+            text.includes(form),
+            `${form} in …${text.slice(Math.max(0, text.indexOf(form) - 200), text.indexOf(form) + 80)}`,
+          ).toBe(false);
+      }
+      expect(text).not.toMatch(/fXYZ|sk-proj/);
+    }
+    expect(left).not.toMatch(/canary-host|set-cookie/i);
+    expect(left).not.toContain(`:${faultd.port}`);
+    expect(left).not.toMatch(/\.[tj]s:\d+|node:internal|\bat \S+ \(/);
+    left = '';
+  });
 });

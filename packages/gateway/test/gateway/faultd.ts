@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { type Clock, REAL_CLOCK, sleep as sleepBy } from '../../src/http/clock.ts';
 
 /** What the upstream does, in order. A script that ends without `fin`, `reset` or `hang` leaves the connection open for the next request. */
@@ -128,7 +128,7 @@ async function play(script: Script, socket: Socket, served: Served, clock: Clock
     if (socket.destroyed) return;
     if ('send' in step) await send(step.send);
     else if ('split' in step) for (const piece of pieces(step.split, step.size ?? 1)) await send(piece).then(nextTurn);
-    else if ('forever' in step) while (!socket.destroyed) await send(step.forever).then(() => sleep(0));
+    else if ('forever' in step) while (!socket.destroyed) await send(step.forever).then(() => turn());
     else if ('wait' in step) await sleepBy(clock, step.wait);
     else if ('run' in step) await step.run(served);
     else if ('fin' in step) socket.end();

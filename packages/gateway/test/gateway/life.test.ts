@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pace } from '../../../../test/wait.ts';
 import { MemoryGuard, measureMemoryShare } from '../../src/exchange/load.ts';
 import { Deadline } from '../../src/upstream/deadline.ts';
 import { brokenOffAt, expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
@@ -147,7 +148,7 @@ describe('a process', () => {
     const child = spawn(process.execPath, [bin, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'pipe'] });
     let text = '';
     child.stdout?.on('data', (piece) => (text += String(piece)));
-    const url = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0], 20_000);
+    const url = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0]);
     return { child, url };
   }
 
@@ -190,7 +191,7 @@ describe('a process', () => {
     expect(await ready()).toBe(200);
     const exit = once(child, 'exit');
     child.kill('SIGTERM');
-    while ((await ready()) === 200) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(async () => (await ready()) !== 200);
     const reply = await fetch(`${url}/health/live`);
     expect([await ready(), reply.status, reply.headers.get('connection')]).toEqual([503, 200, 'close']);
     expect(await exit).toEqual([0, null]);
@@ -205,7 +206,13 @@ describe('a process', () => {
     await eventually(() => faultd.served[0]);
     const exit = once(child, 'exit');
     child.kill('SIGTERM');
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // Two signals at once are one. New connections are refused when the first has had its effect.
+    await eventually(() =>
+      RawClient.open(url).then(
+        (other) => other.leave(),
+        () => true,
+      ),
+    );
     child.kill('SIGTERM');
     expect(await exit).toEqual([1, null]);
   });
@@ -252,7 +259,7 @@ describe('overload', () => {
     const [served] = [await eventually(() => faultd.served[0])];
     for (let before = -1; served.sent === 0 || served.sent !== before; ) {
       before = served.sent;
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await pace(300);
     }
     share = 0.8499;
     await clock.advance(1000);

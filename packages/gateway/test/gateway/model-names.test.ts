@@ -216,7 +216,7 @@ describe('40 names of 4 MB', () => {
     child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'ignore'] });
     let text = '';
     child.stdout?.on('data', (piece) => (text += String(piece)));
-    const url = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0], 20_000);
+    const url = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0]);
     const pair = PAIRS[0] as Pair;
     faultd.play(good(pair, false));
     const statuses: number[] = [];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Metrics } from '../../src/observe/metrics.ts';
 import { expectAnswered } from './check.ts';
 import { USAGE } from './dialects.ts';
@@ -13,13 +13,16 @@ let gateway: Started;
 
 beforeAll(async () => {
   faultd = await Faultd.start();
+});
+
+afterAll(() => faultd.stop());
+
+// One for each test: they count.
+beforeEach(async () => {
   gateway = await startGateway({ config: { providers: providersAt(faultd), limits: { retries_per_provider: 0 } } });
 });
 
-afterAll(async () => {
-  await gateway.close();
-  await faultd.stop();
-});
+afterEach(() => gateway.close());
 
 const pair = PAIRS[4] as Pair;
 const metrics = async (): Promise<string> => (await fetch(`${gateway.url}/metrics`)).text();

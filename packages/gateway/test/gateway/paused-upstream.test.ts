@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { quietFor } from '../../../../test/wait.ts';
 import { type Call, Dialer, type Line, type Receiver } from '../../src/upstream/dialer.ts';
 import { cutAfter, readStream, TEXT } from './dialects.ts';
 import { Faultd } from './faultd.ts';
@@ -115,7 +116,7 @@ test.each([
   });
   await eventually(() => faultd.served[0]?.isDone);
   // Nothing tells that the end of the connection has arrived: in a pause it must have no effect.
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await quietFor(50);
   expect(isOver).toBe(false);
   line.resume();
   await eventually(() => isOver);

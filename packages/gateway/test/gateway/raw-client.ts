@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
+import { pace } from '../../../../test/wait.ts';
 import { parseReply, type Reply } from './http.ts';
 
 /** A client on a raw socket: it can break off anywhere, send anything, and read as slowly as it likes. */
@@ -80,7 +80,7 @@ export class RawClient {
   }
 
   /** The answer, when it is whole or when the connection ends. */
-  async reply(ms = 10_000): Promise<Reply> {
+  async reply(ms = 60_000): Promise<Reply> {
     await this.#until(() => this.isClosed || (this.#mayBeWhole && parseReply(this.received)?.isWhole === true), ms);
     const reply = parseReply(this.received);
     if (!reply) throw new Error(`no answer: ${JSON.stringify(this.received.toString('latin1').slice(0, 200))}`);
@@ -94,11 +94,11 @@ export class RawClient {
   }
 
   /** Waits until the bytes so far have this in them. */
-  async sees(text: string, ms = 10_000): Promise<void> {
+  async sees(text: string, ms = 60_000): Promise<void> {
     await this.#until(() => this.received.includes(text), ms);
   }
 
-  async closed(ms = 10_000): Promise<void> {
+  async closed(ms = 60_000): Promise<void> {
     await this.#until(() => this.isClosed, ms);
   }
 
@@ -108,7 +108,7 @@ export class RawClient {
       const left = deadline - performance.now();
       if (left <= 0)
         throw new Error(`waited ${ms} ms in vain; received ${JSON.stringify(this.received.toString('latin1').slice(0, 500))}`);
-      await Promise.race([new Promise<void>((resolve) => (this.#wake = resolve)), sleep(Math.min(left, 250))]);
+      await Promise.race([new Promise<void>((resolve) => (this.#wake = resolve)), pace(Math.min(left, 250))]);
     }
   }
 }

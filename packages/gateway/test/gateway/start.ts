@@ -1,4 +1,5 @@
 import type { ProtocolId } from '@sluice/core';
+import { eventually } from '../../../../test/wait.ts';
 import type { LimitBackend } from '../../src/admission/backend.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
@@ -22,6 +23,8 @@ import { questionOf } from './dialects.ts';
 import type { Reply } from './http.ts';
 import { RawClient, requestText } from './raw-client.ts';
 import { TestClock } from './test-clock.ts';
+
+export { eventually };
 
 type LogLine = Record<string, unknown>;
 
@@ -123,17 +126,6 @@ export async function startGateway(options: StartOptions): Promise<Started> {
 class NoBreakers extends Breakers {
   override failed(): void {}
   override rest(): void {}
-}
-
-/** Waits until there is something. */
-export async function eventually<T>(find: () => T | undefined | false, ms = 30_000): Promise<T> {
-  const deadline = performance.now() + ms;
-  for (;;) {
-    const found = find();
-    if (found) return found;
-    if (performance.now() > deadline) throw new Error(`nothing within ${ms} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
 }
 
 export interface Asking {

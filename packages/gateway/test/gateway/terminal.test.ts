@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
 import { untilStopped } from '../../src/terminal/io.ts';
 import { expectAnswered } from './check.ts';
 import { cutAfter } from './dialects.ts';
@@ -62,10 +63,9 @@ async function startStream(url: string): Promise<{ client: RawClient; release: (
 }
 
 /** `script` of util-linux runs a command on a pseudo-terminal; when it is killed, the terminal is gone. */
-const SCRIPT = '/usr/bin/script';
-const hasScript = process.platform === 'linux' && existsSync(SCRIPT);
+const SCRIPT = 'script';
 
-describe.skipIf(!hasScript)('a gateway whose terminal is closed', () => {
+describe('a gateway whose terminal is closed', needs('linux', 'script'), () => {
   test.each([
     ['stdin and stdout are the terminal', ''],
     ['only stdin is', '>out.txt'],
@@ -78,26 +78,25 @@ describe.skipIf(!hasScript)('a gateway whose terminal is closed', () => {
       cwd: folder,
       stdio: 'ignore',
     });
-    const url = await eventually(() => findUrl(textOf('screen.txt') + textOf('out.txt')), 20_000);
+    const url = await eventually(() => findUrl(textOf('screen.txt') + textOf('out.txt')));
     const { client, release } = await startStream(url);
     terminal.kill('SIGKILL');
     await untilRefused(url);
     expect(textOf('code.txt')).toBe('');
     release();
     expectAnswered(pair, true, await client.reply());
-    expect(await eventually(() => textOf('code.txt'), 20_000)).toBe('exit 129\n');
+    expect(await eventually(() => textOf('code.txt'))).toBe('exit 129\n');
   });
 });
 
 /** Until new connections are refused: the gateway has begun to stop. */
 async function untilRefused(url: string): Promise<void> {
-  for (let i = 0; i < 500; i++) {
-    const client = await RawClient.open(url).catch(() => undefined);
-    if (!client) return;
-    client.leave();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error('the gateway still accepts connections');
+  await eventually(() =>
+    RawClient.open(url).then(
+      (client) => client.leave(),
+      () => true,
+    ),
+  );
 }
 
 test('SIGHUP reloads a gateway without a terminal', async () => {
@@ -107,7 +106,7 @@ test('SIGHUP reloads a gateway without a terminal', async () => {
   });
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (text += String(piece)));
-  const url = await eventually(() => findUrl(text), 20_000);
+  const url = await eventually(() => findUrl(text));
   child.kill('SIGHUP');
   await eventually(() => text.includes('configuration reloaded'));
   expect((await fetch(`${url}/health/live`)).status).toBe(200);

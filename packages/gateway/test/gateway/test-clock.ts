@@ -19,6 +19,11 @@ export class TestClock implements Clock {
 
   readonly now = (): number => this.#now;
 
+  /** How many timers run: one more shows that what starts it has been read from a socket. */
+  get running(): number {
+    return this.#timers.size;
+  }
+
   readonly setTimer = (run: () => void, ms: number): Timer => this.#start(run, ms, false);
 
   readonly setRepeating = (run: () => void, ms: number): Timer => this.#start(run, ms, true);

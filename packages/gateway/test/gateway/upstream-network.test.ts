@@ -90,7 +90,7 @@ async function expectFailed(gateway: Started, status: number, message: string | 
 
 describe('through a proxy', () => {
   test.each(waysOf(PAIRS))('responses: $name', async ({ pair: way, stream }) => {
-    const gateway = started.at(-1) ?? (await start({ settings: { proxy: proxyUrl() } }));
+    const gateway = await start({ settings: { proxy: proxyUrl() } });
     faultd.play(good(way, stream));
     expectAnswered(way, stream, await ask(gateway.url, { client: way.client, model: modelOf(way), stream }));
   });
@@ -221,7 +221,7 @@ describe('certificates', () => {
     let text = '';
     child.stdout.on('data', (piece) => (text += String(piece)));
     try {
-      const url = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0], 20_000);
+      const url = await eventually(() => /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0]);
       faultd.play(good(pair, false));
       expectAnswered(pair, false, await ask(url, asking));
     } finally {

@@ -144,7 +144,10 @@ describe('the same upstream', () => {
     const client = await RawClient.open(gateway.url);
     client.send(askText({ client: way.client, model: modelOf(way), stream }));
     await eventually(() => gateway.log().at(-1)?.['msg'] === 'attempt failed');
+    const { running } = clock;
     client.leave();
+    // The gateway waits a moment for a client that has closed its side; that begins when it reads the end of the connection.
+    await eventually(() => clock.running > running);
     await clock.advanceUntil(() => gateway.services.streams.count === 0, 100, 800);
     expect(gateway.log().findLast(({ msg }) => msg === 'answered')).toMatchObject({
       ending: 'client_aborted',

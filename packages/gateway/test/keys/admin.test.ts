@@ -33,7 +33,8 @@ const create = async (name: string, settings: object = {}): Promise<{ id: string
   return { id: json.key.id, secret: json.secret };
 };
 
-describe('the admin API', () => {
+// One gateway, which has the keys of the tests before.
+describe('the admin API', { shuffle: false }, () => {
   test('creates a key whose secret is shown once and opens the gateway', async () => {
     const settings = {
       models: ['demo/hello'],

@@ -10,7 +10,7 @@ import { Pepper } from '../../src/keys/pepper.ts';
 import type { KeyRecord, KeyStore } from '../../src/keys/records.ts';
 import { openStore, openStoreReader, type Store } from '../../src/store/index.ts';
 import { TestClock } from '../gateway/test-clock.ts';
-import { createFolder, createTables, ENGINES, type Engine } from '../store/ledger-fixture.ts';
+import { createFolder, createTables, describeEngines, type Engine } from '../store/ledger-fixture.ts';
 
 const DAY = 86_400_000;
 
@@ -41,7 +41,7 @@ const knock = (book: KeyBook, text: string): string => {
   return admission.admitted ? `admitted ${admission.caller.name}` : admission.reason;
 };
 
-describe.each(ENGINES)('a key on %s', (engine) => {
+describeEngines('a key on %s', (engine) => {
   test('is found by its text, with its policy and tags, and by no other text', async () => {
     const book = await openBook(await openFolder(null, engine));
     expect(new Gatekeeper([], book).isOpen).toBe(true);

@@ -1,5 +1,6 @@
 import type { ProtocolId } from '@sluice/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { takeTurns } from '../../../../test/wait.ts';
 import { cutAfter, framesOf, USAGE } from '../gateway/dialects.ts';
 import type { Script } from '../gateway/faultd.ts';
 import { chunk, head, streamHead, whole } from '../gateway/http.ts';
@@ -69,8 +70,8 @@ describe.each(waysOf(PAIRS))('$name', ({ pair, stream }) => {
     rig.first.play(script);
     const client = await send(pair, stream);
     await eventually(() => (rig.first.served[0]?.sent ?? 0) > 0);
-    // Until the gateway has read the headers.
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    // Until the gateway, which is in this process, has read the headers.
+    await takeTurns();
     client.reset();
     expectRow(await rig.takeRow(), [], {
       ...ABORTED,
@@ -84,7 +85,7 @@ describe.each(waysOf(PAIRS))('$name', ({ pair, stream }) => {
     const client = await send(pair, stream);
     await eventually(() => rig.gateway.lines.findLast((line) => line.includes('attempt failed') && line.includes(pair.upstream)));
     await eventually(() => rig.first.served[0]?.isDone);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await takeTurns();
     client.reset();
     expectRow(await rig.takeRow(), rig.takeLog(), { ...ABORTED, attempts: [{ ending: 'upstream_error' }] });
   });

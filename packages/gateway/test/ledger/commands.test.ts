@@ -286,9 +286,9 @@ describe('backup and restore', () => {
   });
 
   test.each([
-    ['data: records', 0, 'Backed up records to b.db'],
+    ['data: records', 0, '/records to b.db'],
     ['data: memory', 2, 'data is kept in memory'],
-    ['dta: records', 2, 'cannot be used to find the data folder; name it with --data'],
+    ['dta: records', 2, 'cannot be used to find the gateway and its data; correct it, or name'],
   ])('without --data, the folder is that of the configuration: %s', async (config, code, text) => {
     const folder = createFolder();
     await fill(join(folder, 'records'), [{}]);

@@ -67,14 +67,11 @@ const findRow = async (id: string | null): Promise<ExchangeRow | undefined> =>
   (await store.list({ limit: 200 })).exchanges.find(({ request_id }) => request_id === id);
 
 /** The row, when its exchange has ended. */
-async function findEnded(id: string | null): Promise<ExchangeRow> {
-  for (const until = performance.now() + 30_000; performance.now() < until; ) {
+const findEnded = (id: string | null): Promise<ExchangeRow> =>
+  eventually(async () => {
     const row = await findRow(id);
-    if (row?.ending) return row;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  throw new Error(`no row of ${id}`);
-}
+    return row?.ending ? row : undefined;
+  });
 
 const waitForEnd = (id: string): Promise<unknown> =>
   eventually(() => gateway.kept?.find('response', id, callerOf(id))?.events?.isEnded);

@@ -133,27 +133,29 @@ const ENDPOINTS: readonly [
   ['conversation', 'DELETE', '/v1/conversations/{id}'],
 ];
 
-describe.each(ENDPOINTS)('%s: %s %s', (kind, method, path, body, headers = {}) => {
-  const ask = (key: string, id: string): Promise<Reply> => {
-    const keyed = 'x-goog-api-key' in headers ? { 'x-goog-api-key': key } : headers;
-    return send(key, method, path.replace('{id}', id), body?.(id), keyed);
-  };
+describe('objects of another key', { shuffle: false }, () => {
+  describe.each(ENDPOINTS)('%s: %s %s', (kind, method, path, body, headers = {}) => {
+    const ask = (key: string, id: string): Promise<Reply> => {
+      const keyed = 'x-goog-api-key' in headers ? { 'x-goog-api-key': key } : headers;
+      return send(key, method, path.replace('{id}', id), body?.(id), keyed);
+    };
 
-  test('another key gets the same error as for an unknown id, and then the owner succeeds', async () => {
-    const id = ids[kind] ?? '';
-    expect(id).not.toBe('');
-    const [seen, made] = [vendor.got.length, upstream.got.length];
-    const foreign = await ask(OTHER, id);
-    const unknown = await ask(OTHER, 'x'.repeat(id.length));
-    expect(foreign.status).toBe('previous_response_id' in (body?.('') ?? {}) ? 400 : 404);
-    expect({ ...foreign, body: foreign.body.replaceAll(id, '') }).toEqual({
-      ...unknown,
-      body: unknown.body.replaceAll('x'.repeat(id.length), ''),
+    test('another key gets the same error as for an unknown id, and then the owner succeeds', async () => {
+      const id = ids[kind] ?? '';
+      expect(id).not.toBe('');
+      const [seen, made] = [vendor.got.length, upstream.got.length];
+      const foreign = await ask(OTHER, id);
+      const unknown = await ask(OTHER, 'x'.repeat(id.length));
+      expect(foreign.status).toBe('previous_response_id' in (body?.('') ?? {}) ? 400 : 404);
+      expect({ ...foreign, body: foreign.body.replaceAll(id, '') }).toEqual({
+        ...unknown,
+        body: unknown.body.replaceAll('x'.repeat(id.length), ''),
+      });
+      expect([vendor.got.length, upstream.got.length]).toEqual([seen, made]);
+      const own = await ask(OWNER, id);
+      const isRefusedForAll = /stream=true$|responses\/\{id\}\/cancel/.test(path) && kind === 'response';
+      expect(own.status).toBe(isRefusedForAll ? 400 : 200);
     });
-    expect([vendor.got.length, upstream.got.length]).toEqual([seen, made]);
-    const own = await ask(OWNER, id);
-    const isRefusedForAll = /stream=true$|responses\/\{id\}\/cancel/.test(path) && kind === 'response';
-    expect(own.status).toBe(isRefusedForAll ? 400 : 200);
   });
 });
 

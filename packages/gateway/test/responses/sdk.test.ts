@@ -184,10 +184,8 @@ describe.each(PROTOCOLS)('an upstream of %s', (protocol) => {
   });
 });
 
-async function untilEnded(client: OpenAI, id: string): Promise<OpenAI.Responses.Response> {
-  for (;;) {
+const untilEnded = (client: OpenAI, id: string): Promise<OpenAI.Responses.Response> =>
+  eventually(async () => {
     const response = await client.responses.retrieve(id);
-    if (response.status !== 'queued' && response.status !== 'in_progress') return response;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
+    return response.status !== 'queued' && response.status !== 'in_progress' && response;
+  });

@@ -72,11 +72,10 @@ const listRows = async (): Promise<ExchangeRow[]> => (await store.list({ limit: 
 async function collectRows(count: number, run: () => Promise<void>): Promise<ExchangeRow[]> {
   const before = new Set((await listRows()).map(({ request_id }) => request_id));
   await run();
-  for (;;) {
+  return eventually(async () => {
     const added = (await listRows()).filter(({ request_id }) => !before.has(request_id));
-    if (added.length >= count && added.every(({ ending }) => ending)) return added.reverse();
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
+    return added.length >= count && added.every(({ ending }) => ending) && added.reverse();
+  });
 }
 
 const MESSAGES: readonly [name: string, body: object][] = [
@@ -151,14 +150,11 @@ describe('limits', () => {
 });
 
 /** What was reserved is given back when the row is written, which is after the last event. */
-async function eventuallyAdmitted<T extends { type: string }>(run: () => Promise<T[]>): Promise<T[]> {
-  for (const until = performance.now() + 30_000; performance.now() < until; ) {
+const eventuallyAdmitted = <T extends { type: string }>(run: () => Promise<T[]>): Promise<T[]> =>
+  eventually(async () => {
     const frames = await run();
-    if (frames[0]?.type !== 'error') return frames;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('the message was refused for 30 s');
-}
+    return frames[0]?.type !== 'error' && frames;
+  });
 
 describe('a key that is revoked while its connection is open', () => {
   let book: KeyBook;

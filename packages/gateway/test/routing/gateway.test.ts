@@ -26,7 +26,7 @@ class Upstream {
   readonly served: string[] = [];
   behave: Behave = () => undefined;
   readonly #server: Server = createServer((request, response) => {
-    void readJson(request).then(({ model }) => {
+    const respond = ({ model }: { model: string }): void => {
       const key = request.headers.authorization?.slice('Bearer '.length) ?? '';
       this.served.push(`${key} ${model}`);
       const { status, code = 'x', retryAfter } = this.behave(key, model) ?? { status: 200 };
@@ -42,7 +42,9 @@ class Upstream {
       };
       response.writeHead(status, { 'content-type': 'application/json', ...(retryAfter && { 'retry-after': retryAfter }) });
       response.end(JSON.stringify(status === 200 ? answer : error));
-    });
+    };
+    // A request that the gateway cancels ends before its body does.
+    readJson(request).then(respond, () => response.destroy());
   });
 
   async start(): Promise<this> {

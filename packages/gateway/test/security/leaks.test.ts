@@ -135,146 +135,155 @@ const UPSTREAMS: Readonly<Record<string, (protocol: ProtocolId) => Script>> = {
   silence: () => [{ hang: true }],
 };
 
-describe('failures of upstreams', () => {
-  test.each(Object.entries(UPSTREAMS))('%s', async (name, script) => {
-    // Models of their own, because a target that keeps failing is paused.
-    const own = name.replaceAll(' ', '-');
-    for (const [model, protocol] of [[`chat/${own}`, 'openai-chat'] as const, [`claude/${own}`, 'anthropic-messages'] as const])
-      for (const client of ['openai-chat', 'gemini'] as const) {
-        faultd.play(script(protocol));
-        const reply = await drive(`upstream: ${name}`, askText({ client, model, stream: client === 'gemini', headers: CLIENT }));
-        expect(reply.status).toBeGreaterThanOrEqual(400);
-        for (const { headers, body } of faultd.served)
-          expect(JSON.stringify({ headers, body })).not.toMatch(/canary-(three|four|five|six)/);
+// The last tests read what all others have made.
+describe('every response, log line and file', { shuffle: false }, () => {
+  describe('failures of upstreams', () => {
+    test.each(Object.entries(UPSTREAMS))('%s', async (name, script) => {
+      // Models of their own, because a target that keeps failing is paused.
+      const own = name.replaceAll(' ', '-');
+      for (const [model, protocol] of [[`chat/${own}`, 'openai-chat'] as const, [`claude/${own}`, 'anthropic-messages'] as const])
+        for (const client of ['openai-chat', 'gemini'] as const) {
+          faultd.play(script(protocol));
+          const reply = await drive(
+            `upstream: ${name}`,
+            askText({ client, model, stream: client === 'gemini', headers: CLIENT }),
+          );
+          expect(reply.status).toBeGreaterThanOrEqual(400);
+          for (const { headers, body } of faultd.served)
+            expect(JSON.stringify({ headers, body })).not.toMatch(/canary-(three|four|five|six)/);
+        }
+    });
+
+    test('a good response is captured', async () => {
+      for (const stream of [true, false]) {
+        faultd.play(good({ upstream: 'openai-chat' }, stream));
+        const body = { user: everything.slice(0, 4000) };
+        const reply = await drive('good', askText({ client: 'openai-chat', model: 'chat/m', stream, headers: CLIENT, body }));
+        expect(reply.status).toBe(200);
       }
+    });
+
+    test.each(['nowhere', 'behind'])('a provider that cannot be reached: %s', async (id) => {
+      const reply = await drive(
+        `unreachable: ${id}`,
+        askText({ client: 'openai-chat', model: `${id}/m`, stream: false, headers: CLIENT }),
+      );
+      expect(reply.status).toBe(502);
+    });
   });
 
-  test('a good response is captured', async () => {
-    for (const stream of [true, false]) {
-      faultd.play(good({ upstream: 'openai-chat' }, stream));
-      const body = { user: everything.slice(0, 4000) };
-      const reply = await drive('good', askText({ client: 'openai-chat', model: 'chat/m', stream, headers: CLIENT, body }));
-      expect(reply.status).toBe(200);
+  const post = (path: string, body: string, headers: Record<string, string> = {}): string =>
+    requestText('POST', path, { ...CLIENT, ...headers }, body);
+  const deep = `${'['.repeat(30)}${']'.repeat(30)}`;
+  const messages = [{ role: 'user', content: 'hi' }];
+
+  /** Requests that the gateway itself rejects, by the status they get. */
+  const REJECTED: readonly (readonly [number, string, string])[] = [
+    [400, 'no JSON', post('/v1/chat/completions', `{"model": "${SECRETS.client}`)],
+    [400, 'a wrong type', post('/v1/messages', '{"model": 1}')],
+    [400, 'too deep', post('/v1/chat/completions', `{"model":"chat/m","messages":${deep}}`)],
+    [400, 'two hosts', `GET / HTTP/1.1\r\nhost: ${HOST}\r\nhost: b\r\n\r\n`.replace('GET /', 'GET /v1/models')],
+    [400, 'no HTTP', `GET /v1/models?key=${SECRETS.client} HTTP/9.9\r\n\r\n`],
+    [401, 'a wrong key', requestText('GET', '/v1/models', { 'x-api-key': `${SECRETS.client}x` })],
+    [401, 'a key in the query', requestText('GET', `/v1/batches?key=${SECRETS.client}`)],
+    [401, 'metrics', requestText('GET', '/metrics', { authorization: `Bearer ${SECRETS.admin}` })],
+    [403, 'a web page', requestText('GET', '/v1/models', { ...CLIENT, origin: `http://${HOST}` })],
+    [404, 'an unknown model', post('/v1/chat/completions', JSON.stringify({ model: `x-${SECRETS.provider}`, messages }))],
+    [404, 'an unknown path', requestText('GET', `/v1/nowhere/${SECRETS.provider}`, CLIENT)],
+    [405, 'a wrong method', requestText('DELETE', '/v1/chat/completions', CLIENT)],
+    [413, 'a large body', post('/v1/chat/completions', 'x'.repeat(70_000))],
+    [415, 'an unknown coding', post('/v1/chat/completions', '{}', { 'content-encoding': SECRETS.client })],
+    [426, 'a WebSocket', requestText('GET', '/v1/responses', { ...CLIENT, upgrade: 'websocket', connection: 'upgrade' })],
+    [431, 'large headers', requestText('GET', '/v1/models', { ...CLIENT, x: SECRETS.client.repeat(1000) })],
+  ];
+
+  test.each(REJECTED)('%i: %s', async (status, what, text) => expect((await drive(what, text)).status).toBe(status));
+
+  test('the admin API, with and without its key', async () => {
+    const id = encodeURIComponent(`s-${SECRETS.provider}`);
+    for (const { method, path, query } of ROUTES) {
+      if (path === 'backup') continue;
+      const target = PREFIX + path.replace('{id}', id);
+      for (const headers of [{}, ADMIN]) {
+        await drive(`admin ${path}`, requestText(method, target, headers));
+        for (const name of Object.keys(query))
+          await drive(
+            `admin ${path} ${name}`,
+            requestText(method, `${target}?${name}=${encodeURIComponent(everything.slice(0, 500))}`, headers),
+          );
+      }
     }
-  });
-
-  test.each(['nowhere', 'behind'])('a provider that cannot be reached: %s', async (id) => {
-    const reply = await drive(
-      `unreachable: ${id}`,
-      askText({ client: 'openai-chat', model: `${id}/m`, stream: false, headers: CLIENT }),
+    const { exchanges } = JSON.parse(
+      String((await drive('admin list', requestText('GET', `${PREFIX}exchanges?limit=100`, ADMIN))).body),
     );
-    expect(reply.status).toBe(502);
+    expect(exchanges.length).toBeGreaterThan(30);
+    for (const exchange of exchanges)
+      for (const path of [exchange.id, `${exchange.id}/tape`])
+        await drive('admin exchange', requestText('GET', `${PREFIX}exchanges/${path}`, ADMIN));
+    expect((await drive('metrics', requestText('GET', '/metrics', { authorization: `Bearer ${SECRETS.metrics}` }))).status).toBe(
+      200,
+    );
   });
-});
 
-const post = (path: string, body: string, headers: Record<string, string> = {}): string =>
-  requestText('POST', path, { ...CLIENT, ...headers }, body);
-const deep = `${'['.repeat(30)}${']'.repeat(30)}`;
-const messages = [{ role: 'user', content: 'hi' }];
+  const listFiles = (path: string): string[] =>
+    readdirSync(path, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(path, name))
+      .filter((file) => statSync(file).isFile());
 
-/** Requests that the gateway itself rejects, by the status they get. */
-const REJECTED: readonly (readonly [number, string, string])[] = [
-  [400, 'no JSON', post('/v1/chat/completions', `{"model": "${SECRETS.client}`)],
-  [400, 'a wrong type', post('/v1/messages', '{"model": 1}')],
-  [400, 'too deep', post('/v1/chat/completions', `{"model":"chat/m","messages":${deep}}`)],
-  [400, 'two hosts', `GET / HTTP/1.1\r\nhost: ${HOST}\r\nhost: b\r\n\r\n`.replace('GET /', 'GET /v1/models')],
-  [400, 'no HTTP', `GET /v1/models?key=${SECRETS.client} HTTP/9.9\r\n\r\n`],
-  [401, 'a wrong key', requestText('GET', '/v1/models', { 'x-api-key': `${SECRETS.client}x` })],
-  [401, 'a key in the query', requestText('GET', `/v1/batches?key=${SECRETS.client}`)],
-  [401, 'metrics', requestText('GET', '/metrics', { authorization: `Bearer ${SECRETS.admin}` })],
-  [403, 'a web page', requestText('GET', '/v1/models', { ...CLIENT, origin: `http://${HOST}` })],
-  [404, 'an unknown model', post('/v1/chat/completions', JSON.stringify({ model: `x-${SECRETS.provider}`, messages }))],
-  [404, 'an unknown path', requestText('GET', `/v1/nowhere/${SECRETS.provider}`, CLIENT)],
-  [405, 'a wrong method', requestText('DELETE', '/v1/chat/completions', CLIENT)],
-  [413, 'a large body', post('/v1/chat/completions', 'x'.repeat(70_000))],
-  [415, 'an unknown coding', post('/v1/chat/completions', '{}', { 'content-encoding': SECRETS.client })],
-  [426, 'a WebSocket', requestText('GET', '/v1/responses', { ...CLIENT, upgrade: 'websocket', connection: 'upgrade' })],
-  [431, 'large headers', requestText('GET', '/v1/models', { ...CLIENT, x: SECRETS.client.repeat(1000) })],
-];
+  /** Raw, and unpacked where it is compressed. */
+  function readAll(file: string): string {
+    const bytes = readFileSync(file);
+    const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    return bytes.toString('latin1') + (isPacked ? gunzipSync(bytes).toString('latin1') : '');
+  }
 
-test.each(REJECTED)('%i: %s', async (status, what, text) => expect((await drive(what, text)).status).toBe(status));
+  function expectNone(text: string, where: string): void {
+    for (const [name, secret] of Object.entries(SECRETS))
+      for (const form of listForms(secret)) {
+        const at = text.indexOf(form);
+        expect(at, `${name} in ${where}: …${at < 0 ? '' : text.slice(Math.max(0, at - 100), at + 40)}`).toBe(-1);
+      }
+  }
 
-test('the admin API, with and without its key', async () => {
-  const id = encodeURIComponent(`s-${SECRETS.provider}`);
-  for (const { method, path, query } of ROUTES) {
-    if (path === 'backup') continue;
-    const target = PREFIX + path.replace('{id}', id);
-    for (const headers of [{}, ADMIN]) {
-      await drive(`admin ${path}`, requestText(method, target, headers));
-      for (const name of Object.keys(query))
-        await drive(
-          `admin ${path} ${name}`,
-          requestText(method, `${target}?${name}=${encodeURIComponent(everything.slice(0, 500))}`, headers),
-        );
+  test('no secret is in any response or log line', () => {
+    expect(sent.join('').length).toBeGreaterThan(100_000);
+    expect(lines.length).toBeGreaterThan(100);
+    expectNone(sent.join('\n'), 'a response');
+    expectNone(lines.join('\n'), 'the log');
+  });
+
+  test('no secret is in the data folder or in a backup', async () => {
+    const backup = await drive(
+      'backup',
+      requestText('POST', `${PREFIX}backup`, { ...ADMIN, 'content-type': 'application/json' }),
+    );
+    expect(backup.status).toBe(200);
+    expect(backup.body.toString('latin1', 0, 15)).toBe('SQLite format 3');
+    expectNone(backup.body.toString('latin1'), 'the backup');
+    const files = listFiles(data);
+    expect(files.some((file) => file.endsWith('.db'))).toBe(true);
+    // The captured exchanges.
+    expect(files.length).toBeGreaterThan(3);
+    for (const file of files) {
+      expectNone(readAll(file), file);
+      expect(statSync(file).mode & 0o077, file).toBe(0);
     }
-  }
-  const { exchanges } = JSON.parse(
-    String((await drive('admin list', requestText('GET', `${PREFIX}exchanges?limit=100`, ADMIN))).body),
-  );
-  expect(exchanges.length).toBeGreaterThan(30);
-  for (const exchange of exchanges)
-    for (const path of [exchange.id, `${exchange.id}/tape`])
-      await drive('admin exchange', requestText('GET', `${PREFIX}exchanges/${path}`, ADMIN));
-  expect((await drive('metrics', requestText('GET', '/metrics', { authorization: `Bearer ${SECRETS.metrics}` }))).status).toBe(
-    200,
-  );
-});
+  });
 
-const listFiles = (path: string): string[] =>
-  readdirSync(path, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(path, name))
-    .filter((file) => statSync(file).isFile());
-
-/** Raw, and unpacked where it is compressed. */
-function readAll(file: string): string {
-  const bytes = readFileSync(file);
-  const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  return bytes.toString('latin1') + (isPacked ? gunzipSync(bytes).toString('latin1') : '');
-}
-
-function expectNone(text: string, where: string): void {
-  for (const [name, secret] of Object.entries(SECRETS))
-    for (const form of listForms(secret)) {
-      const at = text.indexOf(form);
-      expect(at, `${name} in ${where}: …${at < 0 ? '' : text.slice(Math.max(0, at - 100), at + 40)}`).toBe(-1);
+  test('no error shows a stack, a file, a host, an address or a query', () => {
+    const statuses = new Set(errors.map(({ reply }) => reply.status));
+    expect([...statuses].toSorted((a, b) => a - b)).toEqual(
+      expect.arrayContaining([400, 401, 403, 404, 405, 409, 413, 415, 422, 426, 429, 431, 500, 502, 503, 504]),
+    );
+    for (const { what, reply } of errors) {
+      const text = `${JSON.stringify(reply.headers)} ${reply.body}`;
+      expect(text, what).not.toMatch(/\.[cm]?[tj]s:\d+|node:internal|\bat \S+ \(|Error:|undici|zod|sqlite/i);
+      expect(text, what).not.toMatch(/canary-host|corp\.internal|127\.0\.0\.1|localhost/);
+      expect(text, what).not.toContain(folder);
+      expect(text, what).not.toContain(`:${faultd.port}`);
+      expect(text, what).not.toMatch(/[?&]key=(?!\*)/);
+      expect(reply.headers, what).not.toHaveProperty('server');
+      expect(reply.headers, what).not.toHaveProperty('x-powered-by');
     }
-}
-
-test('no secret is in any response or log line', () => {
-  expect(sent.join('').length).toBeGreaterThan(100_000);
-  expect(lines.length).toBeGreaterThan(100);
-  expectNone(sent.join('\n'), 'a response');
-  expectNone(lines.join('\n'), 'the log');
-});
-
-test('no secret is in the data folder or in a backup', async () => {
-  const backup = await drive('backup', requestText('POST', `${PREFIX}backup`, { ...ADMIN, 'content-type': 'application/json' }));
-  expect(backup.status).toBe(200);
-  expect(backup.body.toString('latin1', 0, 15)).toBe('SQLite format 3');
-  expectNone(backup.body.toString('latin1'), 'the backup');
-  const files = listFiles(data);
-  expect(files.some((file) => file.endsWith('.db'))).toBe(true);
-  // The captured exchanges.
-  expect(files.length).toBeGreaterThan(3);
-  for (const file of files) {
-    expectNone(readAll(file), file);
-    expect(statSync(file).mode & 0o077, file).toBe(0);
-  }
-});
-
-test('no error shows a stack, a file, a host, an address or a query', () => {
-  const statuses = new Set(errors.map(({ reply }) => reply.status));
-  expect([...statuses].toSorted((a, b) => a - b)).toEqual(
-    expect.arrayContaining([400, 401, 403, 404, 405, 409, 413, 415, 422, 426, 429, 431, 500, 502, 503, 504]),
-  );
-  for (const { what, reply } of errors) {
-    const text = `${JSON.stringify(reply.headers)} ${reply.body}`;
-    expect(text, what).not.toMatch(/\.[cm]?[tj]s:\d+|node:internal|\bat \S+ \(|Error:|undici|zod|sqlite/i);
-    expect(text, what).not.toMatch(/canary-host|corp\.internal|127\.0\.0\.1|localhost/);
-    expect(text, what).not.toContain(folder);
-    expect(text, what).not.toContain(`:${faultd.port}`);
-    expect(text, what).not.toMatch(/[?&]key=(?!\*)/);
-    expect(reply.headers, what).not.toHaveProperty('server');
-    expect(reply.headers, what).not.toHaveProperty('x-powered-by');
-  }
+  });
 });

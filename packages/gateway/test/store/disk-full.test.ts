@@ -1,6 +1,8 @@
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { lacks } from '../../../../test/needs/needs.ts';
+import { pace } from '../../../../test/wait.ts';
 import { openStore } from '../../src/store/index.ts';
 import { migrate } from '../../src/store/schema.ts';
 import { openReader, openWriter, RESULT, readResultCode, UNGUARDED } from '../../src/store/sqlite/database.ts';
@@ -21,8 +23,9 @@ afterAll(() => {
 
 const LONG = 'x'.repeat(200);
 
-test.skipIf(!small)(
+test(
   'on a full disk nothing acknowledged is lost, the queue fills, and space that returns lets it drain',
+  small ? {} : lacks('tmpfs'),
   async () => {
     const folder = join(small ?? '', 'data');
     const store = await openStore({ folder, ballastBytes: 1 << 20, maxQueuedRows: 500 });
@@ -41,7 +44,7 @@ test.skipIf(!small)(
         () => acknowledged.push(id),
         (error) => refused.push(error),
       );
-      if (store.status().queued_rows > 100) await new Promise((resolve) => setTimeout(resolve, 1));
+      if (store.status().queued_rows > 100) await pace(1);
     }
     expect(existsSync(join(folder, 'ballast')), 'the ballast was freed').toBe(false);
     expect(store.status()).toMatchObject({
@@ -72,7 +75,7 @@ test.skipIf(!small)(
   },
 );
 
-test.skipIf(!other)('a batch that finds the disk full is rolled back as a whole and reported as full', async () => {
+test('a batch that finds the disk full is rolled back as a whole and reported as full', other ? {} : lacks('tmpfs'), async () => {
   const db = openWriter(join(other ?? '', 'sluice.db'));
   await migrate(createKysely(db, UNGUARDED), 0);
   const ledger = new SqliteLedger(db, { boot: 'b', node: 'n' });

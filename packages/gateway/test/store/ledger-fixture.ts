@@ -1,6 +1,7 @@
 /** Ledgers in this process, without workers, and what their tables must hold. */
 import { rmSync } from 'node:fs';
-import { afterAll, afterEach } from 'vitest';
+import { describe, type TestOptions } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Boot, Operation, RejectedOperation } from '../../src/store/operations.ts';
 import { createPool, createKysely as createPostgresKysely, PATIENCE } from '../../src/store/postgres/connection.ts';
@@ -23,37 +24,43 @@ import { migrate } from '../../src/store/schema.ts';
 import { type Database, openWriter, UNGUARDED } from '../../src/store/sqlite/database.ts';
 import { createKysely } from '../../src/store/sqlite/kysely.ts';
 import { type Recovery, SqliteLedger } from '../../src/store/sqlite/ledger.ts';
-import { findPostgres, PostgresServer } from '../real-parts/postgres.js';
+import { afterFile, afterTest } from '../real-parts/cleanups.ts';
+import { PostgresServer } from '../real-parts/postgres.js';
 import { createTestFolder } from '../real-parts/programs.js';
-
-const cleanups: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const clean of cleanups.splice(0).reverse()) await clean();
-});
 
 // ---- engines: every test of a ledger runs on both databases
 
 /** The databases that a ledger can be on. */
 export type Engine = 'SQLite' | 'PostgreSQL';
 
-/** Those that are installed here. */
-export const ENGINES: readonly Engine[] = findPostgres() === undefined ? ['SQLite'] : ['SQLite', 'PostgreSQL'];
+/** All of them, with the options of their tests. */
+export const ENGINES: readonly (readonly [Engine, TestOptions])[] = [
+  ['SQLite', {}],
+  ['PostgreSQL', needs('postgres')],
+];
+
+/** The tests of each database; `%s` in the name is the database. */
+export function describeEngines(name: string, define: (engine: Engine) => void): void {
+  for (const [engine, options] of ENGINES) describe(name.replace('%s', engine), options, () => define(engine));
+}
 
 let server: Promise<PostgresServer> | undefined;
 
-afterAll(async () => {
-  await (await server)?.stop();
-});
-
-/** The PostgreSQL server of this file. */
+/** The PostgreSQL server of this thread, which all of its test files use. It ends with the tests. */
 export function startPostgres(): Promise<PostgresServer> {
   server ??= PostgresServer.start();
   return server;
 }
 
 /** The address of a new and empty PostgreSQL database. */
-export const createAddress = async (): Promise<string> => (await startPostgres()).createDatabase();
+export const createAddress = (): Promise<string> => createDatabase();
+
+async function createDatabase(template?: string): Promise<string> {
+  const postgres = await startPostgres();
+  const address = await postgres.createDatabase(template);
+  afterFile(() => postgres.dropDatabase(address));
+  return address;
+}
 
 /** Databases with all tables and no rows: a copy takes a third of the time that creating the tables does. */
 const templates = new Map<'ledger' | 'store', Promise<string>>();
@@ -62,11 +69,11 @@ const templates = new Map<'ledger' | 'store', Promise<string>>();
 export async function createTables(kind: 'ledger' | 'store' = 'store'): Promise<string> {
   const template = templates.get(kind) ?? createTemplate(kind);
   templates.set(kind, template);
-  return (await startPostgres()).createDatabase(await template);
+  return createDatabase(await template);
 }
 
 async function createTemplate(kind: 'ledger' | 'store'): Promise<string> {
-  const url = await createAddress();
+  const url = await (await startPostgres()).createDatabase();
   if (kind === 'store') {
     await (await openStore({ folder: null, url })).close();
     await (await startPostgres()).query(url, 'DELETE FROM boots');
@@ -81,7 +88,7 @@ async function createTemplate(kind: 'ledger' | 'store'): Promise<string> {
 /** A new folder, deleted after the test. */
 export function createFolder(): string {
   const folder = createTestFolder('store');
-  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  afterTest(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -112,7 +119,7 @@ export async function createLedger(engine: Engine, boot = 'boot-1'): Promise<Tes
 /** A database in memory with the newest schema. */
 async function createSqliteLedger(boot: string): Promise<TestLedger> {
   const db = openWriter(':memory:');
-  cleanups.push(() => db.isOpen && db.close());
+  afterTest(() => db.isOpen && db.close());
   await migrate(createKysely(db, UNGUARDED), 0);
   return wrapSqlite(db, { boot, node: 'node' });
 }
@@ -134,7 +141,7 @@ const DELETE_ALL = ['exchanges', 'attempts', 'usage_rollups', 'boots'].map((tabl
 
 async function createPostgresLedger(boot: string): Promise<TestLedger> {
   const pool = createPool(await createTables('ledger'), 2);
-  cleanups.push(() => pool.end());
+  afterTest(() => pool.end());
   return wrapPostgres(pool, { boot, node: 'node' });
 }
 

@@ -8,7 +8,7 @@ import { SqliteLedger } from '../../src/store/sqlite/ledger.ts';
 import {
   attempt,
   createLedger,
-  ENGINES,
+  describeEngines,
   open,
   progress,
   readRows,
@@ -51,7 +51,7 @@ async function expectSums(ledger: TestLedger): Promise<void> {
   expect(stored).toEqual(expected);
 }
 
-describe.each(ENGINES)('%s', (engine) => {
+describeEngines('%s', (engine) => {
   describe('operations', () => {
     test('an exchange has one row, each attempt one, and the last attempt names the upstream', async () => {
       const ledger = await createLedger(engine);

@@ -2,14 +2,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
+import { eventually } from '../../../../test/wait.ts';
 import { KeyBook } from '../../src/keys/key-book.ts';
 import { createKeyText } from '../../src/keys/key-text.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
 import { createKysely, createPool } from '../../src/store/postgres/connection.ts';
+import { CONFIG_CHANNEL } from '../../src/store/postgres/notices.ts';
 import { migratePostgres } from '../../src/store/postgres/store.ts';
 import { MIGRATIONS, type Migration } from '../../src/store/schema.ts';
 import { killProcesses, startProcess } from '../admission/process.ts';
-import { createAddress, createFolder, createTables, ENGINES, startPostgres } from './ledger-fixture.ts';
+import { createAddress, createFolder, createTables, startPostgres } from './ledger-fixture.ts';
 import { assertBuilt } from './processes.ts';
 
 beforeAll(assertBuilt);
@@ -20,10 +23,6 @@ afterEach(async () => {
   await killProcesses();
   for (const close of closers.splice(0).reverse()) await close();
 });
-
-const until = async (check: () => Promise<boolean> | boolean): Promise<void> => {
-  while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 5));
-};
 
 /** What a next release may add: tables, and columns that have a default or may be empty. */
 const NEXT: Migration = {
@@ -37,7 +36,7 @@ const NEXT: Migration = {
   },
 };
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes of two releases', () => {
+describe('nodes of two releases', needs('postgres'), () => {
   test('this release writes and reads while the next one migrates, and starts on its database', async () => {
     const url = await createAddress();
     const running = await openStore({ folder: null, url });
@@ -69,7 +68,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes of two releases', () => 
   });
 });
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('keys of several nodes', () => {
+describe('keys of several nodes', needs('postgres'), () => {
   async function startNode(url: string, pepperFile: string, keyPollMs = 500): Promise<{ store: Store; book: KeyBook }> {
     const store = await openStore({ folder: null, url, keyPollMs });
     closers.push(() => store.close());
@@ -77,6 +76,9 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('keys of several nodes', () => 
     closers.push(() => book.close());
     return { store, book };
   }
+
+  /** The connections that have begun to listen to all channels. */
+  const LISTENING = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN ${CONFIG_CHANNEL}'`;
 
   const isAdmitted = (book: KeyBook, text: string): boolean => book.check(text)?.admitted ?? false;
 
@@ -88,18 +90,19 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('keys of several nodes', () => 
       const { book: one } = await startNode(url, pepper, keyPollMs);
       const { book: two } = await startNode(url, pepper, keyPollMs);
       const server = await startPostgres();
-      if (how === 'by asking')
-        await server.query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+      // Nodes listen some time after their start.
+      if (how === 'by notification') await eventually(async () => (await server.query(url, LISTENING)).length === 2);
+      else await server.query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
       const ended: string[] = [];
       two.listen(({ record, endsRequests }) => endsRequests && ended.push(record.name));
       const { text } = await one.create('alice', { tags: ['a'] }, 'cli');
-      await until(() => isAdmitted(two, text));
+      await eventually(() => isAdmitted(two, text));
       await one.edit('alice', { name: 'bob' }, 'cli');
-      await until(() => two.find('bob') !== undefined);
+      await eventually(() => two.find('bob') !== undefined);
       const next = await one.rotate('bob', 0, 'cli');
-      await until(() => isAdmitted(two, next.text) && !isAdmitted(two, text));
+      await eventually(() => isAdmitted(two, next.text) && !isAdmitted(two, text));
       await one.revoke('bob', true, 'cli');
-      await until(() => two.check(next.text)?.admitted === false);
+      await eventually(() => two.check(next.text)?.admitted === false);
       expect(ended).toContain('bob');
       expect((await one.create('bob', {}, 'cli')).record.name).toBe('bob');
     },
@@ -173,7 +176,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('keys of several nodes', () => 
   });
 });
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database', () => {
+describe('two gateways on one database', needs('postgres'), () => {
   const ADMIN_KEY = 'admin-key-0123456789';
 
   function serve(config: object): Promise<{ url: string }> {
@@ -204,12 +207,12 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('two gateways on one database',
     const two = await serve(config);
     const { secret, key } = await callAdmin(one.url, 'POST', 'keys', { name: 'alice' });
     // Before it knows a key, it admits everybody.
-    await until(async () => (await ask(two.url, 'unknown')) === 401);
+    await eventually(async () => (await ask(two.url, 'unknown')) === 401);
     for (const { url } of [one, two]) expect(await ask(url, secret)).toBe(200);
     const usage = await callAdmin(two.url, 'GET', 'usage?by=key');
     expect(JSON.stringify(usage)).toContain('"requests":2');
     await callAdmin(one.url, 'DELETE', `keys/${key.id}`);
-    await until(async () => (await ask(two.url, secret)) === 401);
+    await eventually(async () => (await ask(two.url, secret)) === 401);
   });
 
   test('with different peppers the second does not start, and the error names the remedy', async () => {

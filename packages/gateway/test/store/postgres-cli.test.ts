@@ -3,8 +3,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
 import { openStore } from '../../src/store/index.ts';
-import { createAddress, createFolder, ENGINES } from './ledger-fixture.ts';
+import { createAddress, createFolder } from './ledger-fixture.ts';
 import { assertBuilt } from './processes.ts';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
@@ -27,7 +28,7 @@ const run = (folder: string, env: Record<string, string>, ...args: string[]): Pr
     );
   });
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('commands with a PostgreSQL store', () => {
+describe('commands with a PostgreSQL store', needs('postgres'), () => {
   test('keys, usage, log and audit use the database of the configuration, and never print its password', async () => {
     const folder = createFolder();
     const url = (await createAddress()).replace('test@', 'test:secret-word@');

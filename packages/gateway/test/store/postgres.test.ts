@@ -1,21 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
+import { eventually, quietFor } from '../../../../test/wait.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/store/index.ts';
 import { describeAddress, readAddress } from '../../src/store/postgres/address.ts';
 import { createPool, PATIENCE } from '../../src/store/postgres/connection.ts';
 import { splitIntoGroups } from '../../src/store/postgres/ledger.ts';
 import { Partitions } from '../../src/store/postgres/partitions.ts';
 import { MIGRATIONS } from '../../src/store/schema.ts';
-import {
-  attempt,
-  createAddress,
-  createTables,
-  ENGINES,
-  open,
-  progress,
-  readSums,
-  settle,
-  startPostgres,
-} from './ledger-fixture.ts';
+import { attempt, createAddress, createTables, open, progress, readSums, settle, startPostgres } from './ledger-fixture.ts';
 
 const DAY = 86_400_000;
 
@@ -78,7 +70,7 @@ test('a batch is split where operations of one exchange would change places', ()
   ]);
 });
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => {
+describe('a PostgreSQL database', needs('postgres'), () => {
   const closers: (() => Promise<unknown>)[] = [];
 
   afterEach(async () => {
@@ -105,10 +97,6 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     await store.settleExchange({ id, ts, ending: 'answered', input_tokens: 5, cost_micros: 3 });
     return id;
   }
-
-  const until = async (check: () => Promise<boolean> | boolean): Promise<void> => {
-    while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 20));
-  };
 
   test('is created once, by several nodes at the same time', async () => {
     const url = await createAddress();
@@ -167,7 +155,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     );
     const pool = createPool(url, 1);
     closers.push(() => pool.end());
-    await until(async () => (await query(url, 'SELECT count(*) AS n FROM exchanges'))[0]?.['n'] !== 0);
+    await eventually(async () => (await query(url, 'SELECT count(*) AS n FROM exchanges'))[0]?.['n'] !== 0);
     await new Partitions(pool, PATIENCE).create([Math.floor(now / DAY)]);
     await settleOne(store);
     isDone = true;
@@ -191,7 +179,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     await second.openExchange({ ...running });
     // As if it was killed: nothing renews its heartbeat any more.
     await query(url, `ALTER TABLE boots ADD CONSTRAINT frozen CHECK (node_id <> 'a' OR ended_ts IS NOT NULL) NOT VALID`);
-    await until(async () => (await second.get(id))?.exchange.state === 'crashed');
+    await eventually(async () => (await second.get(id))?.exchange.state === 'crashed');
     expect(await second.get(id)).toMatchObject({
       exchange: { ending: 'crashed', provenance: 'uncertain', input_tokens: 7, possibly_billed: true },
       attempts: [{ state: 'crashed' }],
@@ -199,7 +187,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     expect(second.status().crashed_exchanges).toBe(1);
     expect((await second.get(running.id))?.exchange.state).toBe('open');
     const shards = async () => (await query(url, 'SELECT DISTINCT shard FROM usage_rollups')).map(({ shard }) => shard);
-    await until(async () => !(await shards()).includes(first.boot));
+    await eventually(async () => !(await shards()).includes(first.boot));
     expect(await second.usage({ by: 'key' })).toMatchObject([{ group: 'k', requests: 2 }]);
     await expectSums(url);
     await query(url, 'ALTER TABLE boots DROP CONSTRAINT frozen');
@@ -222,11 +210,12 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     );
     await server.halt();
     const waiting = stores.map((store) => settleOne(store));
-    await until(() => stores.every((store) => store.status().last_error !== null));
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await eventually(() => stores.every((store) => store.status().last_error !== null));
+    // Longer than a lease, each.
+    await quietFor(1500);
     await server.resume();
     await Promise.all(waiting);
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await quietFor(1500);
     expect(await query(url, "SELECT id FROM exchanges WHERE state = 'open' ORDER BY id")).toEqual(
       ids.sort().map((id) => ({ id })),
     );
@@ -239,10 +228,11 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     const server = await startPostgres();
     const store = await start(url, { batchMs: 1, batchRows: 7, maxBatchRows: 7 });
     let isDone = false;
+    let written = 0;
     const work = Promise.all(
       Array.from({ length: 10 }, async () => {
         const ids: string[] = [];
-        while (!isDone) ids.push(await settleOne(store));
+        for (; !isDone; written++) ids.push(await settleOne(store));
         return ids;
       }),
     );
@@ -253,7 +243,8 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
       }),
     );
     for (let round = 0; round < 3; round++) {
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      const before = written;
+      await eventually(() => written >= before + 50);
       await server.halt('SIGQUIT');
       await server.resume();
     }
@@ -275,7 +266,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('a PostgreSQL database', () => 
     const client = await pool.connect();
     await client.query('BEGIN; LOCK TABLE exchanges IN ACCESS EXCLUSIVE MODE');
     const written = Promise.allSettled(Array.from({ length: 6 }, () => store.openExchange({ ...store.createId() })));
-    await until(() => store.status().failed_batches > 1);
+    await eventually(() => store.status().failed_batches > 1);
     expect(store.status()).toMatchObject({
       accepting: false,
       queued_rows: 5,

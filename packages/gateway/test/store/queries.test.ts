@@ -5,7 +5,7 @@ import { IdSource } from '../../src/store/ids.ts';
 import type { Operation } from '../../src/store/operations.ts';
 import type { UsageQuery, UsageRow } from '../../src/store/queries.ts';
 import { SUM_COLUMNS } from '../../src/store/rollups.ts';
-import { attempt, createLedger, ENGINES, type Engine, open, settle, type TestLedger } from './ledger-fixture.ts';
+import { attempt, createLedger, describeEngines, type Engine, open, settle, type TestLedger } from './ledger-fixture.ts';
 
 const DAY = 86_400_000;
 
@@ -58,7 +58,7 @@ const repeat = (count: number, build: (index: number) => Partial<Example>): Exam
     ...build(index),
   }));
 
-describe.each(ENGINES)('%s', (engine) => {
+describeEngines('%s', (engine) => {
   describe('list', () => {
     test('pages newest first, without gaps or repetitions', async () => {
       const { queries, ids } = await fill(

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
+import { pace } from '../../../../test/wait.ts';
 import { type Running, run as serve } from '../../src/server/run.ts';
 import type { ConfigVersions } from '../../src/store/index.ts';
 import { withConfigVersions } from '../../src/store/postgres/store.ts';
 import { jsonLines, type Outcome, run } from '../fake-io.ts';
-import { createAddress, createFolder, ENGINES, startPostgres } from './ledger-fixture.ts';
+import { createAddress, createFolder, startPostgres } from './ledger-fixture.ts';
 import { assertBuilt } from './processes.ts';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
@@ -27,7 +29,7 @@ async function until<Value>(read: () => Promise<Value | undefined> | Value | und
   for (;;) {
     const value = await read();
     if (value !== undefined) return value;
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await pace(5);
   }
 }
 
@@ -85,7 +87,7 @@ const serves = (node: Running, model: string): Promise<true> =>
 const readVersion = async (node: Running): Promise<number> =>
   Number(/^sluice_config_version (\d+)$/m.exec(await read(node, '/metrics'))?.[1]);
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes with "config: store"', () => {
+describe('nodes with "config: store"', needs('postgres'), () => {
   test('a push reaches all nodes within 2 seconds, and a rollback is a new version with the old text', async () => {
     const { url, start } = await createCluster();
     expect(await push(url, write('one'), '--comment', 'first')).toMatchObject({ code: 0 });
@@ -196,7 +198,7 @@ describe.skipIf(!ENGINES.includes('PostgreSQL'))('nodes with "config: store"', (
   });
 });
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('sluice config push', () => {
+describe('sluice config push', needs('postgres'), () => {
   test('of two changes to one version, one is stored', async () => {
     const url = await createAddress();
     await push(url, write('one'));

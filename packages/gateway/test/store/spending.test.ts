@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/index.ts';
-import { createTables, ENGINES } from './ledger-fixture.ts';
+import { createTables, describeEngines } from './ledger-fixture.ts';
 
 const HOUR = 3_600_000;
 
@@ -18,7 +18,7 @@ const ROWS: readonly [at: number, key: string, tags: string[], cost: number | nu
   [START + HOUR, 'b', ['team=x'], 7, 0],
 ];
 
-describe.each(ENGINES)('spending on %s', (engine) => {
+describeEngines('spending on %s', (engine) => {
   let store: Store;
   let now = 0;
 

@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, type TestOptions, test } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
+import { eventually, pace } from '../../../../test/wait.ts';
 import { openStore, openStoreReader, restore, type Store, type StoreOptions } from '../../src/store/index.ts';
 import { openReader, openWriter } from '../../src/store/sqlite/database.ts';
-import { createAddress, createFolder, createTables, ENGINES, readRows, readSums, startPostgres } from './ledger-fixture.ts';
+import { createAddress, createFolder, createTables, readRows, readSums, startPostgres } from './ledger-fixture.ts';
 import { assertBuilt, runScript } from './processes.ts';
 
 beforeAll(assertBuilt);
@@ -34,19 +36,23 @@ async function exchange(store: Store, key = 'alice', tokens = 10): Promise<strin
   return id;
 }
 
+type Choose = () => Promise<Partial<StoreOptions>>;
+
 /** Where a store can be. */
-const PLACES: readonly { where: string; choose: () => Promise<Partial<StoreOptions>> }[] = [
+const PLACES: readonly { where: string; options?: TestOptions; choose: Choose }[] = [
   { where: 'in a folder', choose: async () => ({ folder: createFolder() }) },
   { where: 'in memory', choose: async () => ({ folder: null }) },
-  { where: 'on PostgreSQL', choose: async () => ({ folder: null, url: await createTables() }) },
+  { where: 'on PostgreSQL', options: needs('postgres'), choose: async () => ({ folder: null, url: await createTables() }) },
 ];
 
-const isInstalled = ({ where }: { where: string }): boolean => where !== 'on PostgreSQL' || ENGINES.includes('PostgreSQL');
-
 /** Those that keep their data. */
-const LASTING = PLACES.filter(isInstalled).filter(({ where }) => where !== 'in memory');
+const LASTING = PLACES.filter(({ where }) => where !== 'in memory');
 
-describe.each(PLACES.filter(isInstalled))('$where', ({ choose }) => {
+const describePlaces = (define: (choose: Choose) => void): void => {
+  for (const { where, options = {}, choose } of PLACES) describe(where, options, () => define(choose));
+};
+
+describePlaces((choose) => {
   test('what was written is found by every query', async () => {
     const store = await start(await choose());
     const id = await exchange(store);
@@ -78,7 +84,12 @@ describe.each(PLACES.filter(isInstalled))('$where', ({ choose }) => {
   });
 });
 
-test.each(LASTING)('a store $where that was closed and opened again has its rows, none of them crashed', async ({ choose }) => {
+/** A test of each place that keeps its data; `%s` in the name is the place. */
+const testLasting = (name: string, run: (choose: Choose) => Promise<void>): void => {
+  for (const { where, options = {}, choose } of LASTING) test(name.replace('%s', where), options, () => run(choose));
+};
+
+testLasting('a store %s that was closed and opened again has its rows, none of them crashed', async (choose) => {
   const place = await choose();
   const first = await start(place);
   const id = await exchange(first);
@@ -98,11 +109,11 @@ test('after an unclean end the file is checked in the background', async () => {
   expect(await other.ended).toBe('SIGKILL');
   const store = await start({ folder });
   expect(store.status()).toMatchObject({ crashed_exchanges: 1, integrity: 'checking' });
-  while (store.status().integrity === 'checking') await new Promise((resolve) => setTimeout(resolve, 20));
+  await eventually(() => store.status().integrity !== 'checking');
   expect(store.status().integrity).toBe('ok');
 });
 
-test.each(LASTING)('$where exchanges beyond the retention are deleted, their roll-ups stay', async ({ choose }) => {
+testLasting('%s exchanges beyond the retention are deleted, their roll-ups stay', async (choose) => {
   let now = Date.now() - 10 * 86_400_000;
   const store = await start({ ...(await choose()), retentionDays: 5, wallClock: () => now });
   await exchange(store, 'old');
@@ -154,7 +165,7 @@ describe('a locked database', () => {
     });
     let turns = 0;
     while (store.status().failed_batches < 2) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await pace(1);
       turns += 1;
     }
     expect(turns, 'timers fire while the writer waits for the lock').toBeGreaterThan(10);
@@ -259,8 +270,7 @@ describe('the end of the process', () => {
   });
 });
 
-test('hundreds of exchanges at once are all written to PostgreSQL, each once', async ({ skip }) => {
-  if (!ENGINES.includes('PostgreSQL')) skip();
+test('hundreds of exchanges at once are all written to PostgreSQL, each once', needs('postgres'), async () => {
   const url = await createAddress();
   const store = await start({ folder: null, url });
   const ids = await Promise.all(Array.from({ length: 800 }, (_, index) => exchange(store, `key-${index % 7}`, index)));

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { needs } from '../../../../test/needs/needs.ts';
 import { KeyBook } from '../../src/keys/key-book.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
 import { transfer } from '../../src/store/transfer.ts';
-import { createAddress, createFolder, ENGINES, readSums, startPostgres } from './ledger-fixture.ts';
+import { createAddress, createFolder, readSums, startPostgres } from './ledger-fixture.ts';
 
 const DAY = 86_400_000;
 
-describe.skipIf(!ENGINES.includes('PostgreSQL'))('copying a folder to PostgreSQL', () => {
+describe('copying a folder to PostgreSQL', needs('postgres'), () => {
   /** Exchanges of some days, one of them left open, and two keys. */
   async function fill(folder: string, count: number): Promise<{ text: string }> {
     let now = Date.now() - 3 * DAY;
