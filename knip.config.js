@@ -18,9 +18,12 @@ export default {
         'test/seeded-check.ts',
         'test/sdk-next/vitest.config.ts',
         'test/prove/vitest.config.ts',
+        'test/prove/setup.ts',
+        'test/recorded/vitest.config.ts',
+        'fixtures/corpus/*.js',
       ],
       // The programs of the runtimes are bundled with packages that are not installed here.
-      project: ['examples/*.js', 'scripts/**', 'test/**', '!scripts/runtimes/programs/**'],
+      project: ['examples/*.js', 'fixtures/**/*.js', 'scripts/**', 'test/**', '!scripts/runtimes/programs/**'],
       // They run with the packages of the clients, which are installed outside of the repository.
       ignore: ['scripts/clients/state/*.mjs'],
       // The first is in test/sdk-next, with a lockfile of its own; the second is of the console, whose elements tsconfig.json reads; the others are

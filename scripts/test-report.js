@@ -22,5 +22,5 @@ function printFailures(suite) {
 
 /** The first lines of a message; a diff may be long. */
 function head(message) {
-  return message.split('\n').slice(0, 8).join('\n    ').slice(0, 1_500);
+  return message.split('\n').slice(0, 40).join('\n    ').slice(0, 4_000);
 }

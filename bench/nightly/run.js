@@ -27,7 +27,9 @@ const PROOFS = [
   { name: 'limit-leaks', script: './limit-leaks.js' },
   { name: 'soak', script: './soak.js' },
   { name: 'adapters', script: './adapters.js' },
+  { name: 'long-tests', script: './long-tests.js' },
   { name: 'site', script: './site.js' },
+  { name: 'loaded-tests', script: './loaded-tests.js' },
 ];
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' } } });
