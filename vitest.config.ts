@@ -85,8 +85,8 @@ export default defineConfig({
     // The default is one second, which a busy machine needs for a page or a process.
     expect: { poll: { timeout: 30_000 } },
     pool: 'threads',
-    // By default a core is left free, which is half of the smallest machine. A third thread works there while others wait for processes.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // By default a core is left free, which is half of the smallest machine. There, more threads than cores work while others wait.
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     // The dot reporter keeps thousands of table rows readable; CI counts them from the report.
     reporters: [...(process.env['CI'] ? CI_REPORTERS : ['default']), new NeedsReporter()],
   },
