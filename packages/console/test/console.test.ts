@@ -130,11 +130,24 @@ describe('console', { ...needs('chromium'), timeout: PATIENCE_MS, shuffle: false
     expect(await rows().filter({ hasText: 'demo/hello' }).count()).toBe(0);
     await page.keyboard.press('/');
     await page.keyboard.press('Control+A');
-    await page.keyboard.type('modle:gpt');
+    // At once: typing that rests is applied.
+    await page.keyboard.insertText('modle:gpt');
     await page.getByText('did you mean "model"?').waitFor();
     expect(await page.getByLabel('Filter').getAttribute('aria-invalid')).toBe('true');
     expect(page.url()).toContain('filter=model%3Alocal');
     await page.keyboard.press('Escape');
+  });
+
+  test('a filter is applied when typing rests, and a space at its end stays', async () => {
+    const { page } = rig.watched;
+    await visit('#/exchanges');
+    const field = page.getByLabel('Filter');
+    await field.fill('model:local/none ');
+    await page.getByText('No exchange passes the filter.').waitFor();
+    expect(page.url()).toMatch(/filter=model%3Alocal%2Fnone$/);
+    expect(await field.inputValue()).toBe('model:local/none ');
+    await page.getByRole('button', { name: 'Remove the filter' }).click();
+    await expect.poll(() => field.inputValue()).toBe('');
   });
 
   test('one exchange by keyboard: conversation, raw bodies, times, notes, attempts and session', async () => {

@@ -17,10 +17,11 @@ interface FilterBarProps {
 export function FilterBar({ filter, onFilter }: FilterBarProps): JSX.Element {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(filter);
-  useLayoutEffect(() => setText(filter), [filter]);
+  // A space that was typed stays: more text follows it.
+  useLayoutEffect(() => setText((typed) => (typed.trim() === filter ? typed : filter)), [filter]);
   const { problems } = parseSearch(text, Date.now());
   useEffect(() => {
-    if (text === filter || problems.length > 0) return;
+    if (text.trim() === filter || problems.length > 0) return;
     const timer = setTimeout(() => onFilter(text.trim()), TYPING_MS);
     return () => clearTimeout(timer);
   }, [text]);
