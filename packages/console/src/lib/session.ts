@@ -24,8 +24,12 @@ export async function startSession(): Promise<void> {
   else await login({ token });
 }
 
+/** Why this page ended its session. It counts: the requests and streams that end with a session give reasons, too. */
+let leaving: string | undefined;
+
 /** Opens a session. A session that the browser already has stays when this fails. */
 export async function login(credential: { token: string } | { key: string }): Promise<void> {
+  leaving = undefined;
   try {
     const { csrf_token } = await request('POST session', { body: credential });
     session.value = { is: 'open', csrf: csrf_token };
@@ -38,7 +42,8 @@ export async function login(credential: { token: string } | { key: string }): Pr
 export async function refreshSession(message?: string): Promise<void> {
   try {
     const { csrf_token, ...info } = await request('GET session');
-    session.value = csrf_token === null ? { is: 'closed', login: info, message } : { is: 'open', csrf: csrf_token };
+    session.value =
+      csrf_token === null ? { is: 'closed', login: info, message: leaving ?? message } : { is: 'open', csrf: csrf_token };
   } catch (error) {
     session.value = { is: 'unreachable', message: describeError(error) };
   }
@@ -46,8 +51,9 @@ export async function refreshSession(message?: string): Promise<void> {
 
 /** Ends the session. */
 export async function logout(): Promise<void> {
+  leaving = 'You are logged out.';
   await request('DELETE session', { csrf: readCsrf() }).catch(() => undefined);
-  await refreshSession('You are logged out.');
+  await refreshSession();
 }
 
 /** The token that requests which change something must send. */
