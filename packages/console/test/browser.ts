@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
-import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page, type Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, type TestError } from 'vitest';
 import { findChromium } from '../../../test/needs/needs.ts';
 
@@ -109,6 +109,8 @@ export interface Watched {
   readonly context: BrowserContext;
   readonly page: Page;
   readonly errors: string[];
+  /** What it has requested, and how that ended. */
+  readonly requests: string[];
   /** Violations of the policy, and scripts of the corpus that ran. */
   listHarm(): Promise<string[]>;
 }
@@ -116,22 +118,29 @@ export interface Watched {
 async function openPage(context: BrowserContext): Promise<Watched> {
   const page = await context.newPage();
   const errors: string[] = [];
+  const requests: string[] = [];
+  const note = (request: Request, what: string | number): void =>
+    void requests.push(`${request.method()} ${request.url()}: ${what}`);
+  page.on('request', (request) => note(request, 'sent'));
+  page.on('response', (response) => note(response.request(), response.status()));
+  page.on('requestfailed', (request) => note(request, request.failure()?.errorText ?? 'failed'));
   page.on('pageerror', (error) => errors.push(error.message));
   page.on('dialog', (dialog) => {
     errors.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
   const listHarm = (): Promise<string[]> => page.evaluate(() => (globalThis as unknown as { harm: string[] }).harm);
-  return { context, page, errors, listHarm };
+  return { context, page, errors, requests, listHarm };
 }
 
 /** Waits until the row of an exchange has its status. Not by text alone: 200 may also be its milliseconds. */
 export const hasSettled = (row: Locator): Promise<void> => row.locator('.status', { hasText: /^200$/ }).waitFor();
 
-/** Adds what the page showed to the error of a test, which may not be repeatable. */
-async function addPage(page: Page, error: TestError | undefined): Promise<void> {
+/** Adds what the page showed and requested to the error of a test, which may not be repeatable. */
+async function addPage({ page, requests }: Watched, error: TestError | undefined): Promise<void> {
   const shown = await page.locator('main, body').last().ariaSnapshot().catch(String);
-  if (error) error.stack = `${error.stack}\nThe page was ${page.url()}:\n${shown.slice(0, 4000)}`;
+  const more = `\nThe last requests:\n${requests.slice(-12).join('\n')}\nThe page was ${page.url()}:\n${shown.slice(0, 3000)}`;
+  if (error) Object.assign(error, { message: error.message + more, stack: error.stack + more });
 }
 
 /** Fails when the page broke the policy, ran what it should show, or threw. */
@@ -224,7 +233,7 @@ export function useConsole(configure: (upstream: string) => object, env?: Record
   }, PATIENCE_MS);
   beforeEach(async ({ task, onTestFailed }) => {
     rig.watched = await renew(rig.watched);
-    onTestFailed(() => addPage(rig.watched.page, task.result?.errors?.[0]));
+    onTestFailed(() => addPage(rig.watched, task.result?.errors?.[0]));
   });
   afterEach(() => expectNoHarm(rig.watched));
   // What could not be started is missing.
