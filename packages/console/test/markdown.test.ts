@@ -86,7 +86,11 @@ test.each([
   '[a]('.repeat(8000),
   '**a'.repeat(8000),
 ])('hostile text is read in linear time', (text) => {
-  const started = performance.now();
-  parseMarkdown(text);
-  expect(performance.now() - started).toBeLessThan(1000);
+  const measure = (): number => {
+    const started = performance.now();
+    parseMarkdown(text);
+    return performance.now() - started;
+  };
+  // The best of three: a busy machine may interrupt one of them.
+  expect(Math.min(measure(), measure(), measure())).toBeLessThan(1000);
 });

