@@ -257,6 +257,21 @@ describe('sending from the console', { ...needs('chromium'), timeout: PATIENCE_M
     ]);
   });
 
+  test('the form of the playground has a model when it appears: a later one would mix with what is typed', async () => {
+    const { page } = rig.watched;
+    await page.addInitScript(() => {
+      const seen: string[] = [];
+      Object.assign(globalThis, { seen });
+      new MutationObserver(() => {
+        const field = document.querySelector<HTMLInputElement>('form.request input[list]');
+        if (field) seen.push(field.value);
+      }).observe(document, { childList: true, subtree: true });
+    });
+    await visit('#/playground');
+    await page.getByLabel('model').waitFor();
+    expect(await page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen[0])).toBe('fast');
+  });
+
   test('the playground shows what is wrong with the form, a refused request and an error of the model', async () => {
     const { page } = rig.watched;
     await visit('#/playground');

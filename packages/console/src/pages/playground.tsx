@@ -5,7 +5,7 @@ import '../playground/playground.css';
 import type { AdminResponses } from '@gateway/admin/types';
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Block } from '../exchanges/conversation.tsx';
 import { NoteTable } from '../exchanges/notes.tsx';
 import { call } from '../lib/data.ts';
@@ -49,10 +49,11 @@ export default function Playground(): JSX.Element {
 }
 
 function Form({ sender }: { sender: Sender }): JSX.Element {
-  const current = draft.value;
-  useEffect(() => {
-    if (draft.value.model === '') draft.value = { ...draft.value, model: sender.model };
+  // Before the form is drawn: a default that comes later would mix with what is typed.
+  useMemo(() => {
+    if (draft.peek().model === '') draft.value = { ...draft.peek(), model: sender.model };
   }, []);
+  const current = draft.value;
   const [raw, setRaw] = useState(NO_RAW);
   const [failure, setFailure] = useState<string>();
   const isRunning = run.value?.state.value.is === 'sending' || run.value?.state.value.is === 'streaming';
