@@ -42,7 +42,7 @@ test('a session that ends by a logout is not called ended by what ends with it',
   expect(session.value).toMatchObject({ is: 'closed', message: 'You are logged out.' });
 });
 
-test('a login after a logout that fails says why', async () => {
+test('a login that fails after a logout shows its reason', async () => {
   const left = logout();
   respond('DELETE', 200, {});
   await vi.waitFor(() => expect(waiting.length).toBe(1));
@@ -56,7 +56,7 @@ test('a login after a logout that fails says why', async () => {
   expect(session.value).toMatchObject({ is: 'closed', message: 'the key is wrong' });
 });
 
-test('a session that ends by itself says so', async () => {
+test('a session that ends by itself is reported as ended', async () => {
   const noticed = refreshSession('The session has ended.');
   respond('GET', 200, CLOSED);
   await noticed;
