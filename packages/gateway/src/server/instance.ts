@@ -6,7 +6,7 @@ import { hostname, userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { Store } from '../store/index.ts';
 
-/** The header of `/health/live` that has it. It is random or a digest, so it discloses nothing. */
+/** The header of `/health/live` that has it. It is random, or a digest that shows no path, host or user. It identifies, and proves nothing. */
 export const INSTANCE_HEADER = 'x-sluice-instance';
 
 /** The identity of a gateway with this store and configuration file. */

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { needs } from '../../../../test/needs/needs.ts';
 import { pace, takeTurns } from '../../../../test/wait.ts';
 import { MemoryGuard, measureMemoryShare } from '../../src/exchange/load.ts';
@@ -348,7 +348,9 @@ describe('an internal error', () => {
 
 test('a blocked event loop does not time out requests', needs('posix'), async () => {
   // A UNIX socket: what is written can be read at once, which TCP does not promise on a busy machine.
-  const server = createServer().listen(join(mkdtempSync(join(tmpdir(), 'sluice-')), 'socket'));
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const server = createServer().listen(join(folder, 'socket'));
   const reader = connect(String(server.address()));
   const [writer] = (await once(server, 'connection')) as [Socket];
   let now = 0;
