@@ -91,7 +91,7 @@ function writeReference() {
   execFileSync('npx', ['typedoc', '--options', join(folder, 'typedoc.json')], { cwd: join(ROOT, 'site'), stdio: 'inherit' });
 }
 
-/** One page for each error text that an SDK throws on a departure, for people who search for it. */
+/** One page for each error text that an SDK throws on a violation, for people who search for it. */
 function writeErrors() {
   const texts = new Map();
   for (const rule of Object.keys(RULES))
@@ -127,7 +127,7 @@ function formatError({ text, causes }) {
   return [
     `# ${quote(text)}`,
     '',
-    `${clients.join(', ')} ${clients.length === 1 ? 'throws' : 'throw'} this error when a server departs from its protocol:`,
+    `${clients.join(', ')} ${clients.length === 1 ? 'throws' : 'throw'} this error when a server violates its protocol:`,
     '',
     '```txt',
     text,
@@ -151,7 +151,7 @@ function formatError({ text, causes }) {
     '',
     '## What to do',
     '',
-    'Save the response and let the doctor name the departure:',
+    'Save the response and let the doctor name the violation:',
     '',
     '```sh',
     'curl -sN https://… > response.sse',
@@ -173,7 +173,7 @@ const formatErrorIndex = (pages) =>
   [
     '# Error texts',
     '',
-    'Errors that official SDKs throw on streams of servers that depart from their protocol. Each page has the cause and what to do.',
+    'Errors that official SDKs throw on streams of servers that violate their protocol. Each page has the cause and what to do.',
     '',
     ...pages.map(({ text, name }) => `- [${quote(text)}](${name}.md)`),
     '',

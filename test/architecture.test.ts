@@ -165,7 +165,7 @@ describe('protocol folders', () => {
   /** What every protocol has, and what it has only as a protocol of clients. */
   const FILES = [
     ...['index', 'codec', 'wire', 'endpoints', 'profiles', 'request-encode', 'settings', 'tools', 'blocks'],
-    ...['stream-decode', 'content-decode', 'response', 'outcome', 'models', 'departures'],
+    ...['stream-decode', 'content-decode', 'response', 'outcome', 'models', 'violations'],
   ];
   const OF_CLIENTS = ['request-decode', 'stream-encode', 'content-encode', 'grammar', 'repair'];
   /** Output items of Responses are written and read as units of their own. */

@@ -1,11 +1,11 @@
-/** What a framework makes of departing streams, without the repair and with it: the tables of docs/adapters.md. */
+/** What a framework makes of violating streams, without the repair and with it: the tables of docs/adapters.md. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { AccumulatedMessage, ProtocolId } from '@sluice/core';
 import type { Fetch, RepairFetchOptions } from '@sluice/core/fetch';
 import { expect } from 'vitest';
-import { type Departing, departingStreams, effectOf, words } from './doctor/departing-streams.ts';
 import type { Heard } from './doctor/sdk-readers.ts';
+import { effectOf, type Violating, violatingStreams, words } from './doctor/violating-streams.ts';
 
 /** What a user of a framework gets. */
 export interface HeardCalls extends Heard {
@@ -23,7 +23,7 @@ export interface FrameworkReader {
   repaired(options: RepairFetchOptions): Fetch;
 }
 
-/** What one departure does to one client. */
+/** What one violation does to one client. */
 export interface Row {
   rule: string;
   client: string;
@@ -47,15 +47,15 @@ export function serve(chunks: readonly Uint8Array[]): Fetch {
   return async () => new Response(streamOf(chunks), { headers: { 'content-type': 'text/event-stream' } });
 }
 
-/** Whether every stream is read, as `npm run docs` and `npm run nightly` do; otherwise one of each departure, and the reported ones. */
+/** Whether every stream is read, as `npm run docs` and `npm run nightly` do; otherwise one of each violation, and the reported ones. */
 const isComplete = Boolean(process.env['SLUICE_ALL_STREAMS']);
 
-/** The streams with departures that frameworks are measured with. */
-export const listStreams = (protocols: readonly ProtocolId[]): Departing[] =>
-  departingStreams({ protocols, ...(!isComplete && { most: 1 }) });
+/** The streams with violations that frameworks are measured with. */
+export const listStreams = (protocols: readonly ProtocolId[]): Violating[] =>
+  violatingStreams({ protocols, ...(!isComplete && { most: 1 }) });
 
 /** Throwing at an error, or at a response that was cut, is right. */
-async function findEffect(reader: FrameworkReader, fetch: Fetch, { message }: Departing): Promise<string | undefined> {
+async function findEffect(reader: FrameworkReader, fetch: Fetch, { message }: Violating): Promise<string | undefined> {
   try {
     const heard = await reader.read(fetch, message);
     return effectOf(heard, message) ?? (hasOwnIds(heard) ? undefined : 'reads calls without ids of their own');
@@ -66,20 +66,20 @@ async function findEffect(reader: FrameworkReader, fetch: Fetch, { message }: De
 
 const hasOwnIds = ({ ids }: HeardCalls): boolean => ids.every(Boolean) && new Set(ids).size === ids.length;
 
-/** Every pair of departure and client where one of the two reads is wrong, sorted. */
+/** Every pair of violation and client where one of the two reads is wrong, sorted. */
 export async function measureFramework(readers: readonly FrameworkReader[]): Promise<Row[]> {
   const rows = new Map<string, Row>();
-  for (const departing of listStreams([...new Set(readers.map(({ protocol }) => protocol))])) {
-    for (const reader of readers.filter(({ protocol }) => protocol === departing.protocol)) {
-      const fetch = serve(departing.chunks);
-      const before = await findEffect(reader, fetch, departing);
-      const after = await findEffect(reader, reader.repaired({ fetch }), departing);
+  for (const violating of listStreams([...new Set(readers.map(({ protocol }) => protocol))])) {
+    for (const reader of readers.filter(({ protocol }) => protocol === violating.protocol)) {
+      const fetch = serve(violating.chunks);
+      const before = await findEffect(reader, fetch, violating);
+      const after = await findEffect(reader, reader.repaired({ fetch }), violating);
       if (before === undefined && after === undefined) continue;
       const { client } = reader;
-      const key = `${departing.rule} ${client}`;
+      const key = `${violating.rule} ${client}`;
       const row = rows.get(key);
       rows.set(key, {
-        rule: departing.rule,
+        rule: violating.rule,
         client,
         before: row && row.before !== FINE ? row.before : (before ?? FINE),
         after: row?.after ?? after,
@@ -114,7 +114,7 @@ const findSection = (name: string): RegExp => new RegExp(`(?<=<!-- ${name}:start
 /** The page with a table in the place of that name. */
 function renderPage(page: URL, name: string, rows: readonly Row[]): string {
   const table = [
-    '| departure | provider | without the repair | with it |',
+    '| violation | provider | without the repair | with it |',
     '|---|---|---|---|',
     ...rows.map(
       ({ rule, client, before, after = CORRECT }) =>
@@ -122,7 +122,7 @@ function renderPage(page: URL, name: string, rows: readonly Row[]): string {
     ),
   ];
   const healed = rows.filter(({ after }) => after === undefined).length;
-  const text = `${rows.length} pairs of departure and provider break without the repair; ${healed} of them are correct with it.`;
+  const text = `${rows.length} pairs of violation and provider break without the repair; ${healed} of them are correct with it.`;
   return readFileSync(page, 'utf8').replace(findSection(name), () => [text, '', ...table, ''].join('\n'));
 }
 

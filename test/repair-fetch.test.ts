@@ -8,7 +8,7 @@ import { openaiChatRepair } from '@sluice/core/openai-chat/repair';
 import { openaiResponsesRepair } from '@sluice/core/openai-responses/repair';
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import { departingStreams } from './doctor/departing-streams.ts';
+import { violatingStreams } from './doctor/violating-streams.ts';
 import { toyRepair } from './toy-protocol/repair.ts';
 
 const URL_CHAT = 'http://llm.example/api/v1/chat/completions';
@@ -192,7 +192,7 @@ describe('repaired', () => {
 });
 
 /** A third of them, which takes a second. */
-const DEPARTING = departingStreams().filter((_, at) => at % 3 === 0);
+const VIOLATING = violatingStreams().filter((_, at) => at % 3 === 0);
 
 describe.each([
   { repair: openaiChatRepair, url: URL_CHAT },
@@ -200,7 +200,7 @@ describe.each([
   { repair: openaiResponsesRepair, url: 'http://llm.example/v1/responses' },
   { repair: geminiRepair, url: 'http://llm.example/v1beta/models/m:streamGenerateContent?alt=sse' },
 ])('$repair.id without its requests', ({ repair, url }) => {
-  const streams = DEPARTING.filter(({ protocol }) => protocol === repair.id);
+  const streams = VIOLATING.filter(({ protocol }) => protocol === repair.id);
 
   test('has the default profile of the codec', () => {
     expect(repair.profileFor('')).toEqual(CODECS[repair.id].profileFor(''));

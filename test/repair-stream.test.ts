@@ -43,7 +43,7 @@ const dialects: Row[] = PROTOCOL_IDS.flatMap((protocol) =>
   ),
 );
 
-/** Dialects depart by construction, also those that have no rule. */
+/** Dialects violate their protocol by construction, also those that have no rule. */
 const isDialect = (name: string): boolean => name.includes(' of ');
 
 function repair(chunks: readonly Uint8Array[], protocol: Row['protocol']): { bytes: Buffer; stage: RepairStream } {

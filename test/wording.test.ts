@@ -27,6 +27,7 @@ const WORDS: readonly (readonly [word: string, instead: string])[] = [
   ['blacked out', 'redacted'],
   ['mended', 'repaired'],
   ['films?', 'video'],
+  ['departures?|departs?|departing', 'violation, violates'],
   ['(?<!there )(?:is|are) no (?:JSON|UTF-8|answer|integer|list|number|object|response|stream|text)', 'is not'],
 ];
 

@@ -1,4 +1,4 @@
-/** The tests of the adapters with every stream that has a departure; the tests of each commit read one of each kind. */
+/** The tests of the adapters with every stream that has a violation; the tests of each commit read one of each kind. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

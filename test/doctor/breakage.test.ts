@@ -5,13 +5,13 @@ import { SDK_BREAKAGE } from '../../packages/core/src/doctor/sdk-breakage.ts';
 import { seededRandom, writeStream } from '../../packages/lab/src/mutate/index.ts';
 import { IS_NEXT } from '../sdk/openai.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
-import { departingStreams, effectOf, words } from './departing-streams.ts';
 import { examine } from './examine.ts';
 import { SDK_READERS } from './sdk-readers.ts';
+import { effectOf, violatingStreams, words } from './violating-streams.ts';
 
 async function measure(): Promise<Record<string, Record<string, string>>> {
   const table: Record<string, Record<string, string>> = {};
-  for (const { rule, protocol, chunks, message } of departingStreams()) {
+  for (const { rule, protocol, chunks, message } of violatingStreams()) {
     const pieces = chunks.map((chunk) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(chunk));
     for (const { client, read } of SDK_READERS[protocol]) {
       // An SDK that throws at an error of the stream does what it should.
@@ -42,7 +42,7 @@ function render(table: Record<string, Record<string, string>>): string {
   return `import type { RuleId } from '../rules/index.ts';
 
 /**
- * What the official SDKs do with a stream that departs by this rule alone, as measured: \`npm run docs\` writes this file, and
+ * What the official SDKs do with a stream that violates this rule alone, as measured: \`npm run docs\` writes this file, and
  * the same test holds it.
  */
 export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> = {

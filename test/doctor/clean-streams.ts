@@ -68,7 +68,7 @@ const answers = (protocol: ProtocolId): CanonicalStreamEvent[][] => [
   [start, ...thinking(0, protocol), ...text(1, 'Hello', ', ', 'world.'), ...ending('end_turn')],
 ];
 
-/** The same answers as each protocol says them, without a departure. */
+/** The same answers as each protocol says them, without a violation. */
 export function cleanStreams(protocol: ProtocolId): WireStream[] {
   const codec = CODECS[protocol];
   return answers(protocol).map((events) => {

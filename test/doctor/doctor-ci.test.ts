@@ -10,7 +10,7 @@ import { chat, chatCall, chatError, cutChat } from '../../packages/gateway/test/
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** One departure of each severity. */
+/** One violation of each severity. */
 const STREAMS = {
   clean: chat('hi'),
   error: chatCall('{}').replaceAll('"index":0,"id"', '"id"'),

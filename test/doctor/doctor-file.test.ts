@@ -19,7 +19,7 @@ describe('sluice doctor FILE', () => {
     expect(outcome).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('reports a departure with rule, offset, effect on clients and remedy', async () => {
+  test('reports a violation with rule, offset, effect on clients and remedy', async () => {
     const outcome = await run(['doctor', '--json', '-'], { stdin: noIndex });
     const [line] = jsonLines(outcome);
     expect(line).toMatchObject({ file: '-', score: 80 });
@@ -83,7 +83,7 @@ describe('sluice doctor FILE', () => {
     expect(outcome.code).toBe(2);
   });
 
-  test('summarises several inputs; a departure counts once', async () => {
+  test('summarises several inputs; a violation counts once', async () => {
     const { stdout } = await run(['doctor', 'a', 'b', 'c'], { files: { a: noIndex, b: noIndex, c: chat('hi') } });
     expect(stdout).toContain('overall   80 of 100 · 1 error\n');
   });

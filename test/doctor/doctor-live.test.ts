@@ -100,7 +100,7 @@ describe('sluice doctor --url', () => {
     expect(new Set(asked.map(({ path }) => path))).toEqual(new Set(['/v1/chat/completions']));
   });
 
-  test('reports departures', async () => {
+  test('reports violations', async () => {
     const outcome = await visit(['--url', `${url}/v1`, '--protocol', 'openai'], (one, response) =>
       one.body['tools'] ? stream(response, chatCall('{}').replaceAll('"index":0,"id"', '"id"')) : goodChat(one, response),
     );

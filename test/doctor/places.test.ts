@@ -13,7 +13,7 @@ interface Body {
   bytes: Buffer;
 }
 
-/** The reported streams, and every departure that can be made out of a clean one. */
+/** The reported streams, and every violation that can be made out of a clean one. */
 const bodies: Body[] = [
   ...readCases().map(({ id, protocol, raw }) => ({ id, protocol: protocolOf(protocol), bytes: Buffer.from(bytesOf(raw)) })),
   ...PROTOCOL_IDS.flatMap((protocol) =>
@@ -37,14 +37,14 @@ function eventAt({ bytes }: Body, offset: number): { event: string; without: Buf
   return { event: rest.slice(0, length), without: Buffer.concat([bytes.subarray(0, offset), bytes.subarray(offset + length)]) };
 }
 
-/** Whether a stream departs less often by this rule once the event is gone. */
+/** Whether a stream has this violation less often once the event is gone. */
 function isHealed(body: Body, { rule, count, offset }: Finding): boolean {
   const { findings } = examine([eventAt(body, offset).without], { protocol: body.protocol });
   return (findings.find((finding) => finding.rule === rule)?.count ?? 0) < count;
 }
 
 /**
- * What the event at a finding has in it, for departures that stay, or become others, when one event is left out: what never came, and what several
+ * What the event at a finding has in it, for violations that stay, or become others, when one event is left out: what never came, and what several
  * events show together.
  */
 const SHOWN_BY: Partial<Record<RuleId, RegExp>> = {

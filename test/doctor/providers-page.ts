@@ -39,7 +39,7 @@ function traitsOf(streams: readonly Scanned[]): string {
 function table(streams: readonly Scanned[]): string[] {
   const providers = [...new Set(streams.map(({ provider }) => provider))].toSorted();
   return [
-    '| provider | streams | clean | departures | habits |',
+    '| provider | streams | clean | violations | habits |',
     '|---|--:|--:|---|---|',
     ...providers.map((provider) => {
       const own = streams.filter((one) => one.provider === provider);
@@ -56,11 +56,11 @@ export function renderProviders(scanned: readonly Scanned[]): string {
     '<!-- Written by a test: npm run docs -->',
     '# What providers do',
     '',
-    `${scanned.length} streams of ${new Set(scanned.map(({ provider }) => provider)).size} providers, examined by \`sluice doctor\`; ${clean} have no departure. They are rendered from the corpus (\`fixtures/corpus\`): shapes of recordings that third parties made and published over several years:`,
+    `${scanned.length} streams of ${new Set(scanned.map(({ provider }) => provider)).size} providers, examined by \`sluice doctor\`; ${clean} have no violation. They are rendered from the corpus (\`fixtures/corpus\`): shapes of recordings that third parties made and published over several years:`,
     'a provider may have changed since, and a few streams prove little. Changes made by the recorder (rebuilt framing, replaced ids) are excluded.',
     '',
     '**bold**: official clients fail; plain: some clients fail; _italic_: worth knowing. A number is the number of streams that show it; without a number, all of them do.',
-    'Habits are not departures, for example the field of the reasoning, or comments as keep-alives.',
+    'Habits are not violations, for example the field of the reasoning, or comments as keep-alives.',
     ...PROTOCOLS.flatMap((protocol) => ['', `## ${protocol}`, '', ...table(scanned.filter((one) => one.protocol === protocol))]),
   ].join('\n')}\n`;
 }

@@ -42,7 +42,7 @@ function casesOf(rule: RuleId): SourcedCase[] {
   return [...shown.filter(isMain), ...shown.filter((one) => !isMain(one))];
 }
 
-/** A dialect that makes the departure out of a clean stream. */
+/** A dialect that makes the violation out of a clean stream. */
 function madeOf(rule: RuleId): Example | undefined {
   for (const protocol of PROTOCOL_IDS)
     for (const mutation of listMutations(protocol).filter((one) => one.rule === rule))
@@ -78,7 +78,7 @@ function showExample(rule: RuleId): string[] {
   const isCut = example.text.length > MOST;
   const shown = isCut ? `${example.text.slice(0, MOST)}…` : example.text;
   return [
-    `From ${example.source}; the departure is at byte ${offset}.${isCut ? ' Its beginning:' : ''}`,
+    `From ${example.source}; the violation is at byte ${offset}.${isCut ? ' Its beginning:' : ''}`,
     '',
     '```text',
     // What a page could not show stands as an escape.
@@ -152,7 +152,7 @@ export function renderIndex(): string {
     '<!-- Written by a test: npm run docs -->',
     '# Rules',
     '',
-    'Every departure from the standards that Sluice detects. **error**: official clients fail or lose data; **warning**: some clients do; **info**: allowed or harmless, but worth knowing.',
+    'Every violation of the standards that Sluice detects. **error**: official clients fail or lose data; **warning**: some clients do; **info**: allowed or harmless, but worth knowing.',
     '[docs/doctor.md](../doctor.md) shows how to find them in a stream.',
     '',
     '| rule | severity | |',

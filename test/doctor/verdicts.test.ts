@@ -8,7 +8,7 @@ import { bytesOf, protocolOf, splitEvery } from '../run.ts';
 import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';
 
-/** The marks of the cases: an empty list for one that conforms; else the departure it was written for, then whatever else its bytes do. */
+/** The marks of the cases: an empty list for one that conforms; else the violation it was written for, then whatever else its bytes do. */
 const VERDICTS = JSON.parse(readFileSync(new URL('../../fixtures/verdicts.json', import.meta.url), 'utf8')) as Record<
   string,
   RuleId[]
@@ -41,19 +41,19 @@ describe.each(cases)('$id', (row) => {
   });
 });
 
-test('the right rule is reported for at least 95 % of the departing cases, and none for a conforming one', () => {
-  const departing = cases.filter(({ marks }) => marks && marks.length > 0);
+test('the right rule is reported for at least 95 % of the violating cases, and none for a conforming one', () => {
+  const violating = cases.filter(({ marks }) => marks && marks.length > 0);
   const conforming = cases.filter(({ marks }) => marks?.length === 0);
-  const named = departing.filter((row) => rulesOf(row).some((rule) => rule === row.marks?.[0]));
+  const named = violating.filter((row) => rulesOf(row).some((rule) => rule === row.marks?.[0]));
   const accused = conforming.filter((row) => rulesOf(row).length > 0);
   console.log(
-    `doctor: ${named.length} of ${departing.length} departing cases named, ${accused.length} of ${conforming.length} conforming accused`,
+    `doctor: ${named.length} of ${violating.length} violating cases named, ${accused.length} of ${conforming.length} conforming accused`,
   );
-  expect(named.length / departing.length).toBeGreaterThanOrEqual(0.95);
+  expect(named.length / violating.length).toBeGreaterThanOrEqual(0.95);
   expect(accused.map(({ id }) => id)).toEqual([]);
 });
 
-/** Every dialect that can be made out of a clean stream: the departure that it makes is found. */
+/** Every dialect that can be made out of a clean stream: the violation that it makes is found. */
 describe.each(PROTOCOL_IDS)('%s', (protocol) => {
   const dialects = listMutations(protocol).flatMap((mutation) => (mutation.rule ? [{ ...mutation, rule: mutation.rule }] : []));
 

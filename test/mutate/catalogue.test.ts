@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { HABIT_RULES } from '../../packages/core/src/rules/habits.ts';
 import { listMutations, MUTATIONS } from '../../packages/lab/src/mutate/index.ts';
 
-/** Departures that no mutation makes, and why. */
+/** Violations that no mutation makes, and why. */
 const NOT_MADE: Partial<Record<RuleId, string>> = {
   'sse/invalid-utf8': 'bytes that were damaged on the way: what they were cannot be known, so nothing could be compared',
   'sse/json-body-instead-of-stream':

@@ -21,7 +21,7 @@ function oracleFrames(bytes: Uint8Array): Frame[] {
 
 export interface Framed {
   frames: Frame[];
-  /** The departures that were named. */
+  /** The violations that were named. */
   rules: string[];
 }
 
@@ -35,7 +35,7 @@ export function framed(pieces: Iterable<Uint8Array>): Framed {
 }
 
 /**
- * Where we read otherwise than the standard says, and why. Each of these departures is named when it is met; whatever else differs from the
+ * Where we read otherwise than the standard says, and why. Each of these violations is named when it is met; whatever else differs from the
  * oracle is a failure.
  */
 export const DELIBERATE: Readonly<Record<string, string>> = {
@@ -50,7 +50,7 @@ export const DELIBERATE: Readonly<Record<string, string>> = {
     'The standard dispatches no event without data; an event named error is an error even without data.',
 };
 
-/** Our frames are those of the oracle, or a departure that explains the difference is named. */
+/** Our frames are those of the oracle, or a violation that explains the difference is named. */
 export function differsFromOracle(bytes: Uint8Array, { frames, rules }: Framed): string | undefined {
   const expected = oracleFrames(bytes);
   if (JSON.stringify(frames) === JSON.stringify(expected)) return undefined;

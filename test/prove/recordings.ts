@@ -40,7 +40,7 @@ export function recordedRequests(): RecordedRequest[] {
   });
 }
 
-/** A recording as a clean stream; undefined when it departs from the standard by itself. */
+/** A recording as a clean stream; undefined when it violates the standard by itself. */
 export function cleanRecording({ protocolId, bytes }: Recorded): Clean | undefined {
   const frames = readFrames(bytes);
   if (frames.some(({ bare }) => bare)) return undefined;

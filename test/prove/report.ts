@@ -121,7 +121,7 @@ export function reportOf(rows: readonly Row[], { version, judges }: Facts): stri
     'Deliberate differences from the standard in reading frames, each reported when it occurs:',
     list(Object.entries(DELIBERATE)),
     '## Dialects',
-    'Departures from the standards, applied to clean streams. Each must be read as the clean stream, or the loss must be reported.',
+    'Violations of the standards, applied to clean streams. Each must be read as the clean stream, or the loss must be reported.',
     dialects(),
     '## Corpus',
     'Shapes of recorded responses and requests, by provider.',

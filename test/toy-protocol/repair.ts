@@ -1,10 +1,10 @@
 import type { RepairCodec } from '../../packages/core/src/codec/protocol.ts';
-import { ToyCheck, ToyWatch } from './departures.ts';
 import { toy } from './index.ts';
 import { decodeErrorReply, encodeErrorReply } from './outcome.ts';
 import { profileFor } from './profiles.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
+import { ToyCheck, ToyWatch } from './violations.ts';
 
 export const toyRepair: RepairCodec = {
   ...toy,

@@ -168,7 +168,7 @@ describe('console', { ...needs('chromium'), timeout: PATIENCE_MS, shuffle: false
     for (const [key, text] of [
       ['2', 'Tokens and cost'],
       ['3', 'Request of the client'],
-      ['4', 'Departures of the upstream'],
+      ['4', 'Violations of the upstream'],
       ['5', 'request_id'],
       ['6', /turns|did not mark/],
     ] as const) {

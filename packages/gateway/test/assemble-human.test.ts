@@ -61,12 +61,12 @@ const ROWS: Row[] = [
     contains: ['rate_limit_exceeded: slow down', 'wait, then retry'],
   },
   {
-    name: 'departures: severity, rule, message, place',
+    name: 'violations: severity, rule, message, place',
     stream: streams.chatCall('{}').replaceAll('"index":0,"id"', '"id"'),
     contains: [/error {2}chat\/tool-index-missing {2}A tool-call delta has no index \(byte \d+\)/],
   },
   {
-    name: 'departures: the form of a vendor is an info, as the doctor judges it',
+    name: 'violations: the form of a vendor is an info, as the doctor judges it',
     stream: streams.chatCall('{}', 'stop'),
     contains: [/info +chat\/finish-stop-with-calls {2}finish_reason is "stop" .* \(byte \d+\)/],
   },

@@ -14,7 +14,7 @@ import { chunksOf } from '../wire.ts';
 
 const PROPERTY = 'mutation';
 
-/** A stream that needs no excuse: whole, and without a departure from the standard. */
+/** A stream that needs no excuse: whole, and without a violation of the standard. */
 export interface Clean {
   stream: WireStream;
   result: AccumulatedMessage;

@@ -1,4 +1,4 @@
-/** Notes and departures, attempts, and the session of an exchange. */
+/** Notes and violations, attempts, and the session of an exchange. */
 
 import type { AdminResponses } from '@gateway/admin/types';
 import type { JSX } from 'preact';
@@ -15,7 +15,7 @@ export function NotesTab({ detail: { exchange } }: TabProps): JSX.Element {
   const { notes, notes_count, rules } = exchange;
   return (
     <>
-      <h3>Departures of the upstream from its protocol</h3>
+      <h3>Protocol violations of the upstream</h3>
       {rules.length === 0 && <p class="muted">None.</p>}
       <ul>
         {rules.map((rule) => (

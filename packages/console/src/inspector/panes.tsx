@@ -177,7 +177,7 @@ const formatUsage = (usage: object): string =>
     .flatMap(([name, value]) => (typeof value === 'number' ? [`${name.replaceAll('_', ' ')} ${value.toLocaleString('en')}`] : []))
     .join(', ');
 
-/** Departures and notes, each with its place. Those after the playhead have not happened yet. */
+/** Violations and notes, each with its place. Those after the playhead have not happened yet. */
 export function FindingsPane({ inspection, position, onJump }: PaneProps & { onJump: (frame: number) => void }): JSX.Element {
   const { findings, upstream } = inspection;
   const reached = findings.filter(({ frame }) => frame <= position.frame).length;

@@ -4,7 +4,7 @@ import type { ProviderProfile } from './profile.ts';
 
 /** What a decoder needs from its caller. Reporting is an argument, so decoders are pure. */
 export interface Context {
-  /** Reports a departure of the source from the standard. */
+  /** Reports that the source violates the standard. */
   report: Report;
   /** Notes a loss or a repair. */
   note(note: Note): void;

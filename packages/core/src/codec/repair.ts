@@ -3,7 +3,7 @@
 import type { JsonObject } from '../json/json.ts';
 import type { SseFrame } from '../sse/encode.ts';
 
-/** A second look at the payloads of a stream, for departures that our decoders tolerate but other clients do not. */
+/** A second look at the payloads of a stream, for violations that our decoders tolerate but other clients do not. */
 export interface WireCheck {
   payload(payload: JsonObject, frame: SseFrame): void;
   /** Call when the body has ended. */

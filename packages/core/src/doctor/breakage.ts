@@ -1,10 +1,10 @@
-/** Which clients fail on which departures. */
+/** Which clients fail on which violations. */
 
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { RuleId } from '../rules/index.ts';
 import { SDK_BREAKAGE } from './sdk-breakage.ts';
 
-/** What a client does with a stream that departs from its protocol. */
+/** What a client does with a stream that violates its protocol. */
 export interface Breakage {
   /** The client and its version. */
   client: string;
@@ -12,7 +12,7 @@ export interface Breakage {
 }
 
 /**
- * Lists the clients that are known to fail on a departure: official SDKs first, then agents and frameworks; only those
+ * Lists the clients that are known to fail on a violation: official SDKs first, then agents and frameworks; only those
  * of `protocol` when one is given.
  */
 export function findBreakage(rule: RuleId, protocol?: ProtocolId): Breakage[] {
@@ -67,7 +67,7 @@ const markFailing = (...clients: string[]): Record<string, string> =>
   Object.fromEntries(clients.map((client) => [client, FAILS]));
 
 /**
- * Agents and frameworks, run unchanged against a server that departs in this way only; a tool had to be called and its
+ * Agents and frameworks, run unchanged against a server that has this violation only; a tool had to be called and its
  * result returned. A client that is not listed succeeded or was not run.
  */
 const AGENT_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> = {

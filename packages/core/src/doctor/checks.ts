@@ -1,11 +1,11 @@
-/** Checks of stream payloads for departures that our decoders tolerate but other clients do not. */
+/** Checks of stream payloads for violations that our decoders tolerate but other clients do not. */
 
 import type { ProtocolId } from '../canonical/protocol.ts';
 import type { WireCheck } from '../codec/repair.ts';
-import { AnthropicCheck } from '../protocols/anthropic-messages/departures.ts';
-import { GeminiCheck } from '../protocols/gemini/departures.ts';
-import { ChatCheck } from '../protocols/openai-chat/departures.ts';
-import { ResponsesCheck } from '../protocols/openai-responses/departures.ts';
+import { AnthropicCheck } from '../protocols/anthropic-messages/violations.ts';
+import { GeminiCheck } from '../protocols/gemini/violations.ts';
+import { ChatCheck } from '../protocols/openai-chat/violations.ts';
+import { ResponsesCheck } from '../protocols/openai-responses/violations.ts';
 import type { Report } from '../rules/index.ts';
 
 /** Creates the check of a protocol; undefined for one that is not registered. */

@@ -1,4 +1,4 @@
-/** The doctor: reads one response body and reports how it departs from the standard. */
+/** The doctor: reads one response body and reports how it violates the standard. */
 
 import { MessageAccumulator } from '../accumulate/message.ts';
 import { ownError } from '../canonical/notes.ts';
@@ -8,17 +8,17 @@ import type { WireCheck } from '../codec/repair.ts';
 import { type AccumulatedMessage, describeMessage } from '../engine/message.ts';
 import { EventReader, type EventReaderOptions } from '../engine/reader.ts';
 import { isObject } from '../json/json.ts';
-import { GeminiCheck } from '../protocols/gemini/departures.ts';
-import { ChatCheck } from '../protocols/openai-chat/departures.ts';
+import { GeminiCheck } from '../protocols/gemini/violations.ts';
+import { ChatCheck } from '../protocols/openai-chat/violations.ts';
 import { Diagnostics, describeRule } from '../rules/diagnostics.ts';
 import { type Diagnostic, RULES, type RuleId, type Severity } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
 import { type Breakage, findBreakage } from './breakage.ts';
 import { createCheck, hasLoneSurrogate } from './checks.ts';
-import { type Circumstances, findExcuse, isDeparture, isRepairable, needsRepair } from './departures.ts';
+import { type Circumstances, findExcuse, isRepairable, isViolation, needsRepair } from './violations.ts';
 
 /**
- * Reads a response body to its end and reports how it departs from the standard. Bytes in, a report out, without I/O.
+ * Reads a response body to its end and reports how it violates the standard. Bytes in, a report out, without I/O.
  *
  * ```ts
  * const examiner = new Examiner({ protocol: Object.values(PROTOCOLS) });
@@ -91,7 +91,7 @@ export class Examiner {
     this.#judge(message);
     const circumstances = this.#circumstances(message);
     const findings = this.#merge(diagnostics)
-      .filter(({ rule }) => isDeparture(rule, circumstances))
+      .filter(({ rule }) => isViolation(rule, circumstances))
       .map((met) => this.#explain(met, circumstances))
       .toSorted(byWeight);
     return {
@@ -109,7 +109,7 @@ export class Examiner {
     this.#count++;
     if (frame.bare) this.#bare++;
     if (hasLoneSurrogate(frame.data)) this.#met.report('sse/lone-surrogate', frame.offset ?? 0);
-    // Everything after the sentinel is one departure, which the decoder reports.
+    // Everything after the sentinel is one violation, which the decoder reports.
     this.#isOver ||= frame.data.trim() === '[DONE]';
     if (!this.#isOver && isObject(payload)) check?.payload(payload, frame);
   }
@@ -155,7 +155,7 @@ export class Examiner {
     };
   }
 
-  /** The departures that the decoder reported, then those of the checks; each rule once. */
+  /** The violations that the decoder reported, then those of the checks; each rule once. */
   #merge(reported: readonly Diagnostic[]): Diagnostic[] {
     const known = new Set(reported.map(({ rule }) => rule));
     return [...reported, ...this.#met.list().filter(({ rule }) => !known.has(rule))];
@@ -210,7 +210,7 @@ const toDiagnostic = ({ rule, severity, message, offset, count }: Finding): Diag
   count,
 });
 
-/** A departure from the standard in a body, with its consequences. */
+/** A violation of the standard in a body, with its consequences. */
 export interface Finding extends Diagnostic {
   severity: Severity;
   title: string;
@@ -222,7 +222,7 @@ export interface Finding extends Diagnostic {
   breaks: readonly Breakage[];
 }
 
-/** Facts about a server that are not departures. */
+/** Facts about a server that are not violations. */
 export interface Traits {
   /** Chat: the fields that contained reasoning; `parts` for parts of the content. */
   reasoning_fields: string[];
@@ -238,7 +238,7 @@ export interface Traits {
 export interface Examination {
   protocol: ProtocolId | null;
   bytes: number;
-  /** 100 for a body without departures; see `computeScore`. */
+  /** 100 for a body without violations; see `computeScore`. */
   score: number;
   /** The most severe first, then by offset. */
   findings: Finding[];

@@ -1,7 +1,7 @@
 import type { RuleId } from '../rules/index.ts';
 
 /**
- * What the official SDKs do with a stream that departs by this rule alone, as measured: `npm run docs` writes this file, and
+ * What the official SDKs do with a stream that violates this rule alone, as measured: `npm run docs` writes this file, and
  * the same test holds it.
  */
 export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string>>>> = {

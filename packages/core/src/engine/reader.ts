@@ -32,14 +32,14 @@ export interface EventReaderOptions {
   onEvent?: ((event: CanonicalStreamEvent) => void) | undefined;
   /** Called with every event before it is returned. An error refuses the event: it replaces it and ends the stream. */
   inspect?: Inspect | undefined;
-  /** Called with the rule of every departure, when it is met. */
-  onDeparture?: ((rule: RuleId) => void) | undefined;
+  /** Called with the rule of every violation, when it is met. */
+  onViolation?: ((rule: RuleId) => void) | undefined;
 }
 
 /** Examines an event; returns an error to refuse it. */
 export type Inspect = (event: CanonicalStreamEvent) => CanonicalError | undefined;
 
-/** Bytes to canonical events: framing, protocol detection, decoding, and a record of the departures. */
+/** Bytes to canonical events: framing, protocol detection, decoding, and a record of the violations. */
 export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #frames: RepeatedChunkCache;
   readonly #sniffer: ProtocolSniffer;
@@ -75,8 +75,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
    * others.
    */
   constructor(options: EventReaderOptions, onFrame?: FrameObserver) {
-    const { protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes, onDeparture } = options;
-    this.#met = new Diagnostics(onDeparture);
+    const { protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes, onViolation } = options;
+    this.#met = new Diagnostics(onViolation);
     this.#profile = profile;
     this.#failsOnMalformed = malformed === 'fail';
     this.#onFrame = onFrame;
@@ -215,7 +215,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
 const MALFORMED: RuleId = 'sse/malformed-json';
 
-/** Departures in what surrounds a payload: who parsed the payloads has removed it. */
+/** Violations in what surrounds a payload: who parsed the payloads has removed it. */
 const FRAMING_RULES: ReadonlySet<RuleId> = new Set([
   'sse/missing-done',
   'sse/json-body-instead-of-stream',

@@ -12,7 +12,7 @@ import { createResponseContext, findCalls, ProtocolOnlyFieldReporter } from './r
 import { restoreEvents } from './restore.ts';
 
 /**
- * Converts a stream of one protocol to another, bytes to bytes, without I/O. Departures of the source are repaired; an
+ * Converts a stream of one protocol to another, bytes to bytes, without I/O. Violations of the source are repaired; an
  * early end or a failure becomes an error of the client's protocol.
  *
  * ```ts
@@ -60,7 +60,7 @@ export interface StreamSplice {
 
 type ReaderOptions = Pick<
   EventReaderOptions,
-  'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect' | 'onDeparture'
+  'maxLineBytes' | 'maxEventBytes' | 'malformed' | 'onEvent' | 'inspect' | 'onViolation'
 >;
 
 /** A stream on its way to the client, and what is known about it afterwards. */
@@ -75,7 +75,7 @@ export interface ResponseStream extends Stage<Uint8Array, Uint8Array> {
   readonly hasStopReason: boolean;
   /** What was dropped or approximated. */
   readonly notes: Note[];
-  /** How the source departs from its protocol. */
+  /** how the source violates its protocol. */
   readonly diagnostics: Diagnostic[];
   /** The error that ends the client's stream: the source's own, its early end, or a loss that the policy refuses. */
   readonly error: CanonicalError | undefined;
@@ -268,10 +268,10 @@ const UTF8 = /* @__PURE__ */ new TextEncoder();
 
 /** Creates the reader of the source's stream. */
 export function createReader(options: StreamOptions<RepairCodec>): EventReader {
-  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect, onDeparture, onFrame } = options;
+  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect, onViolation, onFrame } = options;
   const profile = findProfile(from, options, request?.model);
   const limits = { maxLineBytes, maxEventBytes, malformed };
-  return new EventReader({ protocol: from, profile, ...limits, onEvent, inspect, onDeparture }, onFrame);
+  return new EventReader({ protocol: from, profile, ...limits, onEvent, inspect, onViolation }, onFrame);
 }
 
 /** Builds the error of a stream whose source broke off. */

@@ -67,7 +67,7 @@ const READ_EVENTS = 'readEvents(source)';
 
 /** Options of `readEvents`. */
 export interface ReadEventsOptions extends ReadOptions {
-  /** Called at the end with the departures from the standard. */
+  /** Called at the end with the violations of the standard. */
   onDiagnostics?: ((diagnostics: Diagnostic[]) => void) | undefined;
 }
 

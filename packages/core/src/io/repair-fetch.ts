@@ -1,4 +1,4 @@
-/** `fetch` for SDKs: responses of servers that depart from their protocol are repaired before the SDK reads them. */
+/** `fetch` for SDKs: responses of servers that violate their protocol are repaired before the SDK reads them. */
 
 import type { RepairCodec } from '../codec/protocol.ts';
 import { isObject, parseJson } from '../json/json.ts';
@@ -15,7 +15,7 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
 export interface RepairOptions {
   /** By default the runtime's `fetch`. */
   fetch?: Fetch | undefined;
-  /** Called with every departure that is met, once for each rule and response. */
+  /** Called with every violation that is met, once for each rule and response. */
   onFinding?: ((finding: RepairFinding) => void) | undefined;
   /** Also prepares requests: what `prepareRequests` returns. */
   requests?: PrepareRequest | undefined;
@@ -27,7 +27,7 @@ export interface RepairOptions {
   maxBytes?: number | undefined;
 }
 
-/** A departure of a response. */
+/** A violation of a response. */
 export interface RepairFinding {
   rule: RuleId;
   message: string;

@@ -1,4 +1,4 @@
-/** Repairs a stream for readers of its own protocol: bytes are unchanged until the first departure. */
+/** Repairs a stream for readers of its own protocol: bytes are unchanged until the first violation. */
 
 import type { StreamResult } from '../accumulate/message.ts';
 import type { BlockDelta, CanonicalStreamEvent, MessageDelta } from '../canonical/events.ts';
@@ -8,7 +8,7 @@ import type { ProviderProfile } from '../codec/profile.ts';
 import type { RepairCodec } from '../codec/protocol.ts';
 import type { Watch } from '../codec/repair.ts';
 import { hasLoneSurrogate } from '../doctor/checks.ts';
-import { isRepairable } from '../doctor/departures.ts';
+import { isRepairable } from '../doctor/violations.ts';
 import { createStreamRewriter, type ResponseStream, type StreamOptions, type StreamSplice } from '../engine/stream.ts';
 import { isObject } from '../json/json.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
@@ -24,12 +24,12 @@ export interface RepairOptions extends Pick<StreamOptions, 'maxLineBytes' | 'max
   codec: RepairCodec;
   /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams. */
   strict?: boolean | undefined;
-  /** Called with the first departure of every rule, also with one that needs no repair. */
+  /** Called with the first violation of every rule, also with one that needs no repair. */
   onFinding?: ((rule: RuleId) => void) | undefined;
 }
 
 /**
- * Passes frames on byte for byte, until one departs from its protocol; from there on the stream is written anew. A
+ * Passes frames on byte for byte, until one violates its protocol; from there on the stream is written anew. A
  * converter follows from the start, so that it continues exactly where the unchanged bytes end.
  *
  * A frame that the converter has nothing to say about yet (a call without its name, the stop reason before the end) waits
@@ -48,7 +48,7 @@ export class RepairStream implements ResponseStream {
   readonly #found: Diagnostics;
   /** `passing`: frames are unchanged; `repairing`: they are written by the converter. */
   #state: 'passing' | 'repairing' | 'ended' = 'passing';
-  /** The current frame departs from the protocol. */
+  /** The current frame violates the protocol. */
   #isHarmed = false;
   #hasPayload = false;
   #held: Held = EMPTY;
@@ -84,7 +84,7 @@ export class RepairStream implements ResponseStream {
     const common = {
       from: codec,
       to: codec,
-      onDeparture: observe,
+      onViolation: observe,
       onFrame,
       onEvent,
       splice: createSplice(model, this.#watch),
@@ -261,11 +261,11 @@ const addTo = ({ frames, written, bytes }: Held, frame: Uint8Array, more: readon
 const MAX_HELD_BYTES = 256 * 1024;
 const MAX_HELD_FRAMES = 64;
 
-/** Whether a departure is a reason to rewrite the stream: some client misreads it, and rewriting removes it. */
+/** Whether a violation is a reason to rewrite the stream: some client misreads it, and rewriting removes it. */
 export const isHarmful = (rule: RuleId): boolean =>
   !HARMLESS.has(rule) && rule !== 'gemini/nameless-call' && isRepairable({ rule });
 
-/** Departures that no client misreads, apart from those that validate every event. */
+/** Violations that no client misreads, apart from those that validate every event. */
 export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'anthropic/unknown-event',
   'anthropic/unknown-delta',

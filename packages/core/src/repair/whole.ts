@@ -2,7 +2,7 @@
 
 import { CodecError } from '../canonical/notes.ts';
 import type { RepairCodec, WireReply } from '../codec/protocol.ts';
-import { isDeparture } from '../doctor/departures.ts';
+import { isViolation } from '../doctor/violations.ts';
 import { EventReader } from '../engine/reader.ts';
 import { encodeError, rewriteResponse } from '../engine/response.ts';
 import { rewriteResponseToStream, rewriteStreamToResponse } from '../engine/whole.ts';
@@ -25,7 +25,7 @@ export function repairResponse(
   body: unknown,
   { codec, onFinding }: WholeRepairOptions,
 ): WireReply | undefined {
-  const rules = findDepartures(bytes, codec);
+  const rules = findViolations(bytes, codec);
   for (const rule of rules) onFinding?.(rule);
   const isError = isObject(body) && (isObject(body['error']) || typeof body['error'] === 'string');
   if (!isError && ![...rules].some(isHarmful)) return undefined;
@@ -40,14 +40,14 @@ export const repairStreamToResponse = (bytes: Uint8Array, { codec }: WholeRepair
 export const repairResponseToStream = (body: unknown, { codec }: WholeRepairOptions): WireReply | undefined =>
   attempt(codec, () => rewriteResponseToStream(body, { from: codec, to: codec }).body);
 
-/** The rules that a whole response departs from, without those that only streams have. */
-function findDepartures(bytes: Uint8Array, codec: RepairCodec): Set<RuleId> {
+/** The rules that a whole response violates, without those that only streams have. */
+function findViolations(bytes: Uint8Array, codec: RepairCodec): Set<RuleId> {
   const rules = new Set<RuleId>();
-  const reader = new EventReader({ protocol: codec, onDeparture: (rule) => rules.add(rule) });
+  const reader = new EventReader({ protocol: codec, onViolation: (rule) => rules.add(rule) });
   reader.push(bytes);
   reader.end();
   const form = { message: { error: null }, isDocument: true, hasWholeMessage: true, isWhole: true };
-  for (const rule of rules) if (!isDeparture(rule, form)) rules.delete(rule);
+  for (const rule of rules) if (!isViolation(rule, form)) rules.delete(rule);
   return rules;
 }
 

@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** Departures of servers and relays from Anthropic Messages. */
+/** Violations of servers and relays from Anthropic Messages. */
 export const ANTHROPIC_MESSAGES_RULES = {
   'anthropic/event-name-missing': {
     title: 'A frame has no event line',

@@ -1,16 +1,16 @@
 import type { Diagnostic, Report, RuleId } from './index.ts';
 
 /**
- * Collects departures, one entry per rule: a stream with a departure in every chunk costs no more than one with a
- * single departure. It does not import the table of rules, whose texts would be most of a small bundle.
+ * Collects violations, one entry per rule: a stream with a violation in every chunk costs no more than one with a
+ * single violation. It does not import the table of rules, whose texts would be most of a small bundle.
  */
 export class Diagnostics {
   readonly #byRule = new Map<RuleId, Diagnostic>();
   readonly #onReport: ((rule: RuleId) => void) | undefined;
-  /** The number of departures, over all rules. */
+  /** The number of violations, over all rules. */
   total = 0;
 
-  /** `onReport` is called with the rule of every departure. */
+  /** `onReport` is called with the rule of every violation. */
   constructor(onReport?: (rule: RuleId) => void) {
     this.#onReport = onReport;
   }
@@ -23,7 +23,7 @@ export class Diagnostics {
     else this.#byRule.set(rule, { rule, message: detail ?? describeRule(rule), offset, count: 1 });
   };
 
-  /** The departures in the order of the body. */
+  /** The violations in the order of the body. */
   list(): Diagnostic[] {
     return [...this.#byRule.values()].toSorted((a, b) => a.offset - b.offset);
   }

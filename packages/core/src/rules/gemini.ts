@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** Departures from the Gemini protocol. */
+/** Violations of the Gemini protocol. */
 export const GEMINI_RULES = {
   'gemini/response-wrapper': {
     title: 'Every response is wrapped in {"response": …}',

@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** Departures that only the doctor reports: the decoders accept them, other clients do not. */
+/** Violations that only the doctor reports: the decoders accept them, other clients do not. */
 export const HABIT_RULES = {
   'sse/empty-stream': {
     title: 'The stream is empty',

@@ -9,7 +9,7 @@ import { SSE_RULES } from './sse.ts';
 export type { Rule, Severity } from './rule.ts';
 
 /**
- * Every departure from the standards that a decoder or the doctor can report. Plain data, without dependencies.
+ * Every violation of the standards that a decoder or the doctor can report. Plain data, without dependencies.
  *
  * ```ts
  * const { diagnostics } = await accumulate(response);
@@ -35,7 +35,7 @@ export type RuleId =
   | keyof typeof HABIT_RULES;
 
 /**
- * A departure that was found: its rule, its position (in bytes from the start of the body) and how often it occurred.
+ * A violation that was found: its rule, its position (in bytes from the start of the body) and how often it occurred.
  */
 export interface Diagnostic {
   rule: RuleId;
@@ -47,5 +47,5 @@ export interface Diagnostic {
   count: number;
 }
 
-/** Reports a departure; `detail` adds to the text of the rule. */
+/** Reports a violation; `detail` adds to the text of the rule. */
 export type Report = (rule: RuleId, offset: number, detail?: string) => void;

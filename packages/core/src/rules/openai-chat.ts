@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** Departures of compatible servers from Chat Completions. */
+/** Violations of Chat Completions by compatible servers. */
 export const OPENAI_CHAT_RULES = {
   'chat/tool-id-empty': {
     title: 'A tool-call delta carries a blank id',

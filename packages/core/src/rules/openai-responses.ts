@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** Departures of OpenAI and compatible servers from OpenAI Responses. */
+/** Violations of OpenAI and compatible servers from OpenAI Responses. */
 export const OPENAI_RESPONSES_RULES = {
   'responses/event-line-missing': {
     title: 'Events have no event: line',

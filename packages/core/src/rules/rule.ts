@@ -1,4 +1,4 @@
-/** A departure from a standard: what it is, what it does to clients, and what Sluice does about it. */
+/** A violation of a standard: what it is, what it does to clients, and what Sluice does about it. */
 export interface Rule {
   title: string;
   /** What is on the wire, and how it affects clients. */

@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts';
 
-/** Departures from the framing of event streams. */
+/** Violations of the framing of event streams. */
 export const SSE_RULES = {
   'sse/unterminated-event': {
     title: 'The last event has no blank line after it',

@@ -49,7 +49,7 @@ export interface SseDecoderOptions {
   maxLineBytes?: number | undefined;
   /** The limit for the data of one event, or a JSON document outside SSE. Default 32 MiB. */
   maxEventBytes?: number | undefined;
-  /** Called for every departure from the standard. */
+  /** Called for every violation of the standard. */
   report?: Report | undefined;
 }
 

@@ -8,8 +8,8 @@ const has = (features: string[], ...names: string[]): boolean => names.some((nam
 const streams = recordings.filter(({ stream }) => stream);
 const bodies = recordings.filter(({ stream }) => !stream);
 
-/** Departures that were found in recordings, by file. */
-const DEPARTURES: Record<string, string[]> = {
+/** Violations that were found in recordings, by file. */
+const VIOLATIONS: Record<string, string[]> = {
   'anthropic-messages/anthropic-3d7a0ba0.sse': ['sse/unterminated-event'],
   'anthropic-messages/anthropic-bc10f231.sse': ['anthropic/done-sentinel'],
   'anthropic-messages/openrouter-485803f7.sse': ['anthropic/done-sentinel'],
@@ -43,7 +43,7 @@ test.each(streams.map((entry) => [entry.file, entry] as const))('%s', (file, { f
     ({ content_block: block }) => isObject(block) && isObject(block['input']) && Object.keys(block['input']).length,
   );
   if (starts.length === 0) expect(inputs).toBe(plain(found.payloads, 'input_json_delta', 'partial_json'));
-  expect(found.rules).toEqual(DEPARTURES[file] ?? []);
+  expect(found.rules).toEqual(VIOLATIONS[file] ?? []);
   expect(run(readRecording(file), 61).events).toEqual(found.events);
 });
 

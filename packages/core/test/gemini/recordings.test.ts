@@ -63,7 +63,7 @@ describe('recordings', () => {
     }
   });
 
-  test('departures: only those that Google is known for', () => {
+  test('violations: only those that Google is known for', () => {
     const met = new Set(
       RECORDINGS.filter(({ file, stream }) => stream && !ODD[file]).flatMap(({ file }) => run(readRecording(file)).rules),
     );

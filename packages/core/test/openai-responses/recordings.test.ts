@@ -87,7 +87,7 @@ describe.each(recordings)('$file', (recording) => {
   });
 });
 
-test('OpenAI and Azure conform: departures are found only where they are', () => {
+test('OpenAI and Azure conform: violations are found only where they are', () => {
   const met = new Map<string, Set<string>>();
   for (const { provider, file } of recordings.filter(isStream)) {
     for (const rule of rulesOf(runBytes(readRecording(file))).filter((id) => id.startsWith('responses/')))

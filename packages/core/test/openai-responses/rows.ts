@@ -7,7 +7,7 @@ interface Row {
   /** Between `message resp_1` and the end, which is `end end_turn`, `message_stop` unless said. */
   events: string[];
   end?: string[];
-  /** Departures that must be named; none for a conforming stream. */
+  /** Violations that must be named; none for a conforming stream. */
   rules?: string[];
 }
 
@@ -218,7 +218,7 @@ const CONFORMING: Row[] = [
   },
 ];
 
-/** Departures: what is read nevertheless, and what it is called. */
+/** Violations: what is read nevertheless, and what it is called. */
 const LENIENT: Row[] = [
   {
     name: 'P113 item ids rotate',

@@ -215,7 +215,7 @@ export const LENIENT: Row[] = [
     reports: ['sse/unterminated-event', 'sse/error-event-without-data'],
   },
   {
-    name: 'error event with empty data is no departure',
+    name: 'error event with empty data is no violation',
     input: 'event: error\ndata\n\n',
     frames: [{ event: 'error', data: '' }],
   },

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Capture, CapturedAttempt } from '../capture/capture.ts';
 import { Problem } from './problem.ts';
 
-/** One departure. */
+/** One violation. */
 const FINDING = z.strictObject({
   rule: z.string(),
   severity: z.enum(['error', 'warning', 'info']),
@@ -26,7 +26,7 @@ const CHECKUP = z.strictObject({
   protocol: z.string(),
   status: z.int().nullable(),
   bytes: z.int(),
-  score: z.int().nullable().describe('100 without departures; null when there is nothing to examine.'),
+  score: z.int().nullable().describe('100 without violations; null when there is nothing to examine.'),
   is_complete: z.boolean(),
   error: z.string().nullable(),
   findings: z.array(FINDING),
@@ -101,7 +101,7 @@ export const CASE = z.strictObject({
   ambiguity: z.null(),
 });
 
-/** The body of the first attempt that departs from its protocol, as a case. */
+/** The body of the first attempt that violates its protocol, as a case. */
 export async function buildCaptureCase(capture: Capture): Promise<z.infer<typeof CASE>> {
   if (capture.isTruncated) throw new Problem(409, 'the capture was cut, so it is no case; see capture.exchange_bytes');
   for (const attempt of capture.endpoint === 'CHAT' ? capture.attempts : []) {
@@ -116,5 +116,5 @@ export async function buildCaptureCase(capture: Capture): Promise<z.infer<typeof
     const { buildCase } = await import('@sluice/lab/shrink');
     return { ...buildCase(raw, message, { rule }), providers: [provider] };
   }
-  throw new Problem(409, 'no response of this exchange departs from its protocol, so there is no case');
+  throw new Problem(409, 'no response of this exchange violates its protocol, so there is no case');
 }

@@ -196,7 +196,7 @@ const TABLE = [
   route({
     method: 'GET',
     path: 'exchanges/{id}/case',
-    about: 'The first upstream response of a captured exchange that departs from its protocol, as a case for tests',
+    about: 'The first upstream response of a captured exchange that violates its protocol, as a case for tests',
     idAbout: 'The id of an exchange.',
     access: 'sensitive',
     response: CASE,

@@ -470,7 +470,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   assemble: defineCommand({
     summary: 'Assemble a recorded stream into the complete message and list protocol violations',
     usage: ['assemble [--protocol P] [--json] [--split-think] FILE…'],
-    about: `Prints the message of each recorded response: text, reasoning, tool calls, usage, and each departure from the protocol. ${INPUTS_ABOUT} The exit code is 1 when a response failed or ended early, 2 when an input cannot be read.`,
+    about: `Prints the message of each recorded response: text, reasoning, tool calls, usage, and each violation of the protocol. ${INPUTS_ABOUT} The exit code is 1 when a response failed or ended early, 2 when an input cannot be read.`,
     options: {
       protocol: PROTOCOL_OPTION,
       json: JSON_OPTION,

@@ -139,7 +139,7 @@ function describeUsage(usage: CanonicalUsage): string {
   return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count.toLocaleString('en-US')}`])).join(' · ');
 }
 
-/** Departures from the standard, by severity and then by offset. */
+/** Violations of the standard, by severity and then by offset. */
 function showDiagnostics(diagnostics: readonly Diagnostic[], style: TableStyle): string {
   const rows = diagnostics
     .map((diagnostic) => ({ ...diagnostic, severity: diagnostic.severity ?? RULES[diagnostic.rule].severity }))

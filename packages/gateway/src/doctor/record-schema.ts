@@ -18,7 +18,7 @@ const finding = z
       .array(z.looseObject({ client: z.string(), effect: z.string() }))
       .describe('Clients that are known to fail on it, with the effect.'),
   })
-  .describe('A departure from the standard of the protocol.');
+  .describe('A violation of the standard of the protocol.');
 
 const traits = z.looseObject({
   reasoning_fields: z.array(z.string()).describe('Chat: the fields that contained reasoning.'),

@@ -12,7 +12,7 @@ import {
 import { CODECS, convertResponseToStream, convertStreamToResponse } from '@sluice/core/engine';
 
 /**
- * Removes the departures of a stream from its standard. One that conforms is returned byte for byte, which can be
+ * Removes the violations of a stream. One that conforms is returned byte for byte, which can be
  * decided only at its end.
  */
 export function repairStream(chunks: readonly Uint8Array[], { protocols, all }: RepairOptions): Repaired {

@@ -383,7 +383,7 @@ export class AttemptRecord {
     this.firstTokenAt ??= this.#now();
   }
 
-  /** The departures of the response from its protocol. */
+  /** The protocol violations of the response. */
   observed(diagnostics: readonly Diagnostic[]): void {
     this.rules = [...new Set(diagnostics.map(({ rule }) => rule))];
   }

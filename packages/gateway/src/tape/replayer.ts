@@ -377,7 +377,7 @@ function* convertStream(
 
 const joinBytes = (pieces: Iterable<Uint8Array>): Uint8Array => Buffer.concat([...pieces]);
 
-/** Dialects are derived from conforming streams, so departures of the tape are repaired first. */
+/** Dialects are derived from conforming streams, so violations of the tape are repaired first. */
 function* applyMutations(pieces: Iterable<Piece>, client: Codec, mutations: readonly Mutation[]): Iterable<Piece> {
   const decoder = createSseDecoder();
   const frames = [...[...pieces].flatMap(({ bytes }) => [...decoder.push(bytes)]), ...decoder.end()];

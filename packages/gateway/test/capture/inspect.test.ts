@@ -176,7 +176,7 @@ describe('one stream', () => {
     expect(events[delta?.events[0] ?? -1]).toMatchObject({ frame: 2, event: { delta: { text: 'two' } } });
   });
 
-  test('a departure has its place', () => {
+  test('a violation has its place', () => {
     const late = bytesOf(`${STREAM.slice(0, 2).join('')}data: {broken\n\n${STREAM.slice(2).join('')}`);
     const { findings } = inspect({ is: 'body', name: 'x', body: late, reads: [], protocol: 'openai-chat' });
     expect(findings).toMatchObject([{ kind: 'rule', id: 'sse/malformed-json', frame: 2 }]);

@@ -34,7 +34,7 @@ export type Effect = 'same' | 'cut' | { readonly loses: readonly Part[] };
 /** What a mutation changes. */
 type Kind = 'framing' | 'delivery' | 'envelope' | 'content' | 'calls' | 'finish' | 'usage' | 'failure';
 
-/** One departure from the standard that real servers show, applied to a clean stream. */
+/** One violation of the standard that real servers show, applied to a clean stream. */
 export interface Mutation {
   readonly id: string;
   readonly title: string;

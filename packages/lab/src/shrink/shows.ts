@@ -1,11 +1,11 @@
-/** Reads shrunk streams and decides whether they still show a departure. */
+/** Reads shrunk streams and decides whether they still show a violation. */
 
 import { isUtf8 } from 'node:buffer';
 import { type AccumulatedMessage, Examiner, PROTOCOLS, type Protocol, type RuleId } from '@sluice/core';
 
 /**
- * Creates tests for a departure in a stream that ends as the first one did. `shows` also requires that there are no
- * departures that the first stream did not have, so that the case is about one departure alone. `showsLoosely` does
+ * Creates tests for a violation in a stream that ends as the first one did. `shows` also requires that there are no
+ * violations that the first stream did not have, so that the case is about one violation alone. `showsLoosely` does
  * not: streams that repeat their content can only shrink when the copies may differ.
  */
 export function createTest(rule: RuleId, first: AccumulatedMessage, reading?: Reading): RuleTest {

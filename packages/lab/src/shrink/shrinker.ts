@@ -1,7 +1,7 @@
-/** Shrinks a stream to the smallest one that still shows a departure: events, lines, fields, then texts. */
+/** Shrinks a stream to the smallest one that still shows a violation: events, lines, fields, then texts. */
 
 /**
- * Finds the smallest stream that still shows the departure: removes events, then lines, then fields, then texts, as
+ * Finds the smallest stream that still shows the violation: removes events, then lines, then fields, then texts, as
  * long as something gets smaller.
  */
 export async function shrink(text: string, options: ShrinkOptions): Promise<Shrunk> {
@@ -15,7 +15,7 @@ export async function shrink(text: string, options: ShrinkOptions): Promise<Shru
 
 /** Options of `shrink`. */
 export interface ShrinkOptions {
-  /** Whether a stream still shows the departure. */
+  /** Whether a stream still shows the violation. */
   shows(text: string): boolean | Promise<boolean>;
   /** A weaker test, for when the strict one leaves too much. */
   showsLoosely?(text: string): boolean | Promise<boolean>;

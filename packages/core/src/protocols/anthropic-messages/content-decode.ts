@@ -21,7 +21,7 @@ export interface BlockScope {
   readonly model: string;
   /** The byte offset of the event that is being read. */
   readonly here: () => number;
-  /** Reports a departure at the current offset, or at the given one. */
+  /** Reports a violation at the current offset, or at the given one. */
   report(rule: RuleId, detail?: string, offset?: number): void;
   /** A key that distinguishes blocks of one kind, because wire indexes are reused. */
   newKey(): number;

@@ -1,10 +1,10 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
-import { AnthropicCheck, AnthropicWatch } from './departures.ts';
 import { anthropicMessages } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_ANTHROPIC_PROFILE } from './profiles.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
+import { AnthropicCheck, AnthropicWatch } from './violations.ts';
 
 /** Anthropic Messages responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const anthropicMessagesRepair: RepairCodec = {

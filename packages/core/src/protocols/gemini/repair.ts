@@ -1,10 +1,10 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
-import { GeminiCheck, GeminiWatch } from './departures.ts';
 import { gemini } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_GEMINI_PROFILE } from './profiles.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
+import { GeminiCheck, GeminiWatch } from './violations.ts';
 
 /** Gemini responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const geminiRepair: RepairCodec = {

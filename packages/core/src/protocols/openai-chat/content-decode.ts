@@ -331,7 +331,7 @@ export class ChoiceDecoder implements Repeatable {
   }
 }
 
-/** Reports how a choice departs from the chunk format; only reads. */
+/** Reports how a choice violates the chunk format; only reads. */
 function inspectChoice(choice: WireChoice, finish: string | null, offset: number, report: Report): void {
   const { delta, message, finish_reason: next } = choice;
   if (!isSet(delta) && message === undefined)
@@ -346,7 +346,7 @@ function inspectChoice(choice: WireChoice, finish: string | null, offset: number
   if (isFilledText(reasoning_content) && isFilledText(reasoning)) report('chat/reasoning-twice', offset);
 }
 
-/** Reports how a tool-call delta departs from the format. */
+/** Reports how a tool-call delta violates the format. */
 function inspectCall(entry: unknown, offset: number, report: Report): void {
   if (!isObject(entry)) return;
   const { id, index, type, function: body } = entry;

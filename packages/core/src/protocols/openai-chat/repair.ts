@@ -1,10 +1,10 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
-import { ChatCheck, ChatWatch } from './departures.ts';
 import { openaiChat } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_CHAT_PROFILE } from './profiles.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
+import { ChatCheck, ChatWatch } from './violations.ts';
 
 /** OpenAI Chat responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const openaiChatRepair: RepairCodec = {

@@ -654,7 +654,7 @@ export interface ItemFlow extends Flow {
 /** The kind of an item. `built-in`: a call that the client runs, with an item type of its own. */
 export type ItemKind = 'message' | 'reasoning' | 'function' | 'custom' | 'built-in' | 'opaque';
 
-/** Reports a departure from the protocol, at the current offset of the stream or at another. */
+/** Reports a violation of the protocol, at the current offset of the stream or at another. */
 export type ReportHere = (rule: RuleId, detail?: string, offset?: number) => void;
 
 // ---- matching

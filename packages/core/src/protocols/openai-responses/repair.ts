@@ -1,10 +1,10 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
-import { ResponsesCheck, ResponsesWatch } from './departures.ts';
 import { openaiResponses } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_RESPONSES_PROFILE } from './profiles.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
 import { encodeStream } from './stream-encode.ts';
+import { ResponsesCheck, ResponsesWatch } from './violations.ts';
 
 /** OpenAI Responses responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const openaiResponsesRepair: RepairCodec = {

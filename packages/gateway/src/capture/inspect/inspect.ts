@@ -81,7 +81,7 @@ interface ClientFrame extends Frame {
   events: readonly [first: number, end: number];
 }
 
-/** A departure of the upstream, or a loss or repair of the conversion. */
+/** A violation of the upstream, or a loss or repair of the conversion. */
 interface Finding {
   kind: 'rule' | 'note';
   /** The id of the rule, or the code of the note. */
@@ -222,7 +222,7 @@ interface Parts extends Omit<CapturedTrace, 'pieces'> {
   body: Uint8Array;
   client: { pieces: Piece[]; response: ClientResponse | null };
   comparison: Inspection['comparison'];
-  /** A whole response was expected, so that it is no departure. */
+  /** A whole response was expected, so that it is no violation. */
   isWhole?: boolean;
 }
 
@@ -322,7 +322,7 @@ function listFindings({ stream, notes, isWhole }: FindingParts, frames: readonly
   return [...rules, ...noted].sort((a, b) => a.frame - b.frame);
 }
 
-/** Departures that a whole response has by its nature. */
+/** Violations that a whole response has by its nature. */
 const WHOLE_RULES: ReadonlySet<string> = new Set(['sse/json-body-instead-of-stream', 'sse/bare-json', 'sse/missing-done']);
 
 const buildNote = ({ code, message, path }: Note, frame: number): Finding => ({

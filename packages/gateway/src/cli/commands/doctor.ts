@@ -37,7 +37,7 @@ interface Options {
   html: boolean;
 }
 
-/** `sluice doctor`: examines recorded streams or a live server and reports departures from the standard. */
+/** `sluice doctor`: examines recorded streams or a live server and reports violations of the standard. */
 export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
   checkOptions(options);
   chooseSeverity(options);

@@ -16,7 +16,7 @@ interface Options {
   out: string | undefined;
 }
 
-/** `sluice repair`: rewrites recorded streams without their departures from the standard. */
+/** `sluice repair`: rewrites recorded streams without their violations of the standard. */
 export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
   const job = { ...options, protocols: chooseProtocols(options.protocol) };
   const sources = await findSources(words, io);
@@ -114,7 +114,7 @@ async function printJson(record: object, { stdout }: CliIo): Promise<void> {
   for (const piece of formatJsonLine(record) ?? []) await stdout.write(piece);
 }
 
-/** Prints one line for each departure and for each note of the encoder. */
+/** Prints one line for each violation and for each note of the encoder. */
 async function printRepairs(file: string, { chunks, repaired, notes }: Repaired, io: CliIo): Promise<void> {
   const { yellow, green, dim } = chooseColors(io.stderr, io.env);
   const name = dim(`${oneLine(file)}:`);

@@ -167,7 +167,7 @@ const CALLS = mutations('calls', ONLY, {
     // The decoder holds text that follows back until the call ends.
     loses: ['blocks'],
     rule: 'gemini/call-not-ended',
-    // In a truncated turn, a call without an end is not a departure.
+    // In a truncated turn, a call without an end is not a violation.
     apply: (stream) => (stream.frames.some(({ data }) => data.includes('"STOP"')) ? partial(stream, false) : stream),
   },
   'gemini/stray-call-ends': {

@@ -1,12 +1,12 @@
 /**
- * Decides what a reported departure means: whether it counts in a body, how severe it is there, and whether it can be
+ * Decides what a reported violation means: whether it counts in a body, how severe it is there, and whether it can be
  * repaired. `assemble`, `doctor`, `shrink` and `repair` all use it, through the Examiner.
  */
 
 import type { AccumulatedMessage } from '../engine/message.ts';
 import type { Diagnostic, RuleId, Severity } from '../rules/index.ts';
 
-/** The body in which a departure was reported. */
+/** The body in which a violation was reported. */
 export interface Circumstances {
   message: AccumulatedMessage;
   /** The body is one JSON document and nothing else. */
@@ -24,7 +24,7 @@ export interface Circumstances {
 type Forms = Pick<Circumstances, 'isDocument' | 'hasWholeMessage' | 'isWhole'>;
 
 /** Whether a rule applies to such a body at all. */
-export function isDeparture(
+export function isViolation(
   rule: RuleId,
   { message, isDocument, hasWholeMessage, isWhole }: Forms & { message: Pick<AccumulatedMessage, 'error'> },
 ): boolean {
@@ -51,7 +51,7 @@ const NOT_IN_DOCUMENTS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
 export const findExcuse = (rule: RuleId, circumstances: Circumstances): string | undefined => VENDOR_FORMS[rule]?.(circumstances);
 
 /**
- * Forms of a departure that the vendor of the protocol sends itself, and that no official SDK fails on: such a finding
+ * Forms of a violation that the vendor of the protocol sends itself, and that no official SDK fails on: such a finding
  * is only an info. Each returns the reason, or undefined when the rule keeps its severity.
  */
 const VENDOR_FORMS: Partial<Record<RuleId, (circumstances: Circumstances) => string | undefined>> = {
@@ -67,7 +67,7 @@ const VENDOR_FORMS: Partial<Record<RuleId, (circumstances: Circumstances) => str
     !isStrict && protocol === 'gemini' && isArray ? 'A JSON array; Google streams one unless the request has alt=sse' : undefined,
 };
 
-/** Whether rewriting the stream removes the departure. */
+/** Whether rewriting the stream removes the violation. */
 export const isRepairable = ({ rule }: Pick<Diagnostic, 'rule'>): boolean => !PERMANENT.has(rule);
 
 /**

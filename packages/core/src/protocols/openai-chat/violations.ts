@@ -1,11 +1,11 @@
-/** Departures in Chat chunks that the decoder tolerates but other clients do not, and what cannot be taken back. */
+/** Violations in Chat chunks that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
 import { type BodyFacts, isBlank, isText, type Watch, type WireCheck } from '../../codec/repair.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
-/** Departures in Chat chunks. */
+/** Violations in Chat chunks. */
 export class ChatCheck implements WireCheck {
   readonly #report: Report;
   readonly #choices = new Map<unknown, Choice>();

@@ -8,34 +8,34 @@ import { cleanStreams, PROTOCOL_IDS } from './clean-streams.ts';
 import { examine } from './examine.ts';
 import type { Heard } from './sdk-readers.ts';
 
-/** A stream with one departure. */
-export interface Departing {
+/** A stream with one violation. */
+export interface Violating {
   rule: RuleId;
   protocol: ProtocolId;
   chunks: Uint8Array[];
   message: AccumulatedMessage;
 }
 
-/** The one departure of a stream; undefined when there is none, or when it is not clear which of several a client stumbles over. */
-function departing(protocol: ProtocolId, chunks: Uint8Array[]): Departing[] {
-  // Arguments that Gemini streams, and calls that Google runs itself, are parts like others to its SDK, departures or not.
+/** The one violation of a stream; undefined when there is none, or when it is not clear which of several a client stumbles over. */
+function violating(protocol: ProtocolId, chunks: Uint8Array[]): Violating[] {
+  // Arguments that Gemini streams, and calls that Google runs itself, are parts like others to its SDK, violations or not.
   if (/willContinue|functionResponse/.test(Buffer.concat(chunks).toString())) return [];
   const { findings, message } = examine(chunks, { protocol: CODECS[protocol] });
   const [only, another] = findings;
   return only && !another ? [{ rule: only.rule, protocol, chunks, message }] : [];
 }
 
-/** One case departs in a second way that has no rule: blanks behind the sentinel. */
+/** One case has a second violation that has no rule: blanks behind the sentinel. */
 const isPlain = ({ id }: { id: string }): boolean => id !== 'sse-done-variants';
 
 interface Choice {
   protocols?: readonly ProtocolId[];
-  /** The most clean streams that each departure is made out of. */
+  /** The most clean streams that each violation is made out of. */
   most?: number;
 }
 
-/** Every departure that can be made out of a clean stream, and the reported ones. */
-export function departingStreams({ protocols = PROTOCOL_IDS, most = Number.POSITIVE_INFINITY }: Choice = {}): Departing[] {
+/** Every violation that can be made out of a clean stream, and the reported ones. */
+export function violatingStreams({ protocols = PROTOCOL_IDS, most = Number.POSITIVE_INFINITY }: Choice = {}): Violating[] {
   const made = protocols.flatMap((protocol) => {
     const mutations = listMutations(protocol).map((mutation) => ({ mutation, count: 0 }));
     return cleanStreams(protocol).flatMap((clean) =>
@@ -43,7 +43,7 @@ export function departingStreams({ protocols = PROTOCOL_IDS, most = Number.POSIT
         if (entry.count >= most) return [];
         const random = seededRandom(7);
         const mutated = entry.mutation.apply(clean, random);
-        const found = mutated === clean ? [] : departing(protocol, writeStream(mutated, random));
+        const found = mutated === clean ? [] : violating(protocol, writeStream(mutated, random));
         entry.count += found.length;
         return found;
       }),
@@ -51,7 +51,7 @@ export function departingStreams({ protocols = PROTOCOL_IDS, most = Number.POSIT
   });
   const reported = readCases()
     .filter((one) => isPlain(one) && protocols.includes(protocolOf(one.protocol).id))
-    .flatMap(({ protocol, raw }) => departing(protocolOf(protocol).id, [bytesOf(raw)]));
+    .flatMap(({ protocol, raw }) => violating(protocolOf(protocol).id, [bytesOf(raw)]));
   return [...made, ...reported];
 }
 

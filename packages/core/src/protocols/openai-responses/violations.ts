@@ -1,11 +1,11 @@
-/** Departures in Responses events that the decoder tolerates but other clients do not, and what cannot be taken back. */
+/** Violations in Responses events that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
 import type { Watch, WireCheck } from '../../codec/repair.ts';
 import type { JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
-/** Departures in Responses events. */
+/** Violations in Responses events. */
 export class ResponsesCheck implements WireCheck {
   readonly #report: Report;
 

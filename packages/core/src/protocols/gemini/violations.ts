@@ -1,11 +1,11 @@
-/** Departures in Gemini chunks that the decoder tolerates but other clients do not, and what cannot be taken back. */
+/** Violations in Gemini chunks that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
 import { type BodyFacts, isText, type Watch, type WireCheck } from '../../codec/repair.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
-/** Departures in Gemini chunks. */
+/** Violations in Gemini chunks. */
 export class GeminiCheck implements WireCheck {
   readonly #report: Report;
   /** Whether function calls have ids; undefined before the first call. */

@@ -1,11 +1,11 @@
-/** Departures in Anthropic events that the decoder tolerates but other clients do not, and what cannot be taken back. */
+/** Violations in Anthropic events that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
 import type { Watch, WireCheck } from '../../codec/repair.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
-/** Departures in Anthropic events. */
+/** Violations in Anthropic events. */
 export class AnthropicCheck implements WireCheck {
   readonly #report: Report;
   /** Offsets of calls that began with their arguments, by block index; a delta with arguments removes its call. */
