@@ -4,22 +4,21 @@
  * The runtimes are npm packages with a lockfile of their own, installed without their scripts into .cache/runtimes; Chromium is the one of the
  * machine (CHROMIUM, by default /usr/bin/chromium).
  */
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { rolldown } from 'rolldown';
 import { ROOT } from '../build/packages.js';
 import { RUNTIMES } from './hosts.js';
+import { CACHE, findPackage, installRuntimes } from './install.js';
 import { createData } from './samples.js';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' } } });
 const HERE = fileURLToPath(new URL('.', import.meta.url));
-const CACHE = join(ROOT, '.cache/runtimes');
 
 const chosen = chooseRuntimes();
-install();
+installRuntimes(chosen.length === RUNTIMES.length ? undefined : chosen.flatMap(({ packages }) => packages));
 const expected = await prepare();
 const rows = [];
 for (const { name, run } of chosen) rows.push(await runOne(name, run));
@@ -34,54 +33,6 @@ function chooseRuntimes() {
     process.exit(2);
   }
   return RUNTIMES.filter(({ name }) => !names || names.includes(name));
-}
-
-/** Installs what is chosen and missing. Packages of runtimes that are not chosen are left out: all of them are 1.2 GB. */
-function install() {
-  mkdirSync(CACHE, { recursive: true });
-  for (const file of ['package.json', 'package-lock.json']) copyIfChanged(join(HERE, file), join(CACHE, file));
-  copyIfChanged(join(ROOT, '.npmrc'), join(CACHE, '.npmrc'));
-  const needed = [...new Set(chosen.flatMap(({ packages }) => packages))];
-  const { devDependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'));
-  const missing = needed.filter((name) => !isInstalled(name, devDependencies[name]));
-  if (missing.length === 0) return;
-  console.log(`installing ${missing.join(', ')} …`);
-  if (chosen.length === RUNTIMES.length) npm(['ci'], CACHE);
-  else for (const name of missing) installAlone(name, devDependencies[name]);
-}
-
-/** A runtime alone is a binary without dependencies: its version is exact, and its hash is that of the lockfile. */
-function installAlone(name, version) {
-  const lock = JSON.parse(readFileSync(join(HERE, 'package-lock.json'), 'utf8'));
-  const entry = lock.packages[`node_modules/${name}`];
-  const folder = join(CACHE, 'alone', name);
-  mkdirSync(folder, { recursive: true });
-  const manifest = { private: true, version: '1.0.0', name: 'alone', devDependencies: { [name]: version } };
-  const packages = { '': manifest, [`node_modules/${name}`]: entry };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
-  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ ...manifest, lockfileVersion: 3, requires: true, packages }));
-  npm(['ci'], folder);
-}
-
-function npm(args, cwd) {
-  execFileSync('npm', [...args, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-}
-
-function isInstalled(name, version) {
-  const manifest = join(findPackage(name), 'package.json');
-  return existsSync(manifest) && version.endsWith(JSON.parse(readFileSync(manifest, 'utf8')).version);
-}
-
-function findPackage(name) {
-  const alone = join(CACHE, 'alone', name, 'node_modules', name);
-  return existsSync(alone) ? alone : join(CACHE, 'node_modules', name);
-}
-
-function copyIfChanged(from, to) {
-  if (!existsSync(to) || readFileSync(from, 'utf8') !== readFileSync(to, 'utf8')) copyFileSync(from, to);
 }
 
 /** Writes the bundle and its data; resolves with what this process makes of them. */
