@@ -155,7 +155,7 @@ function formatError({ text, causes }) {
     '',
     '```sh',
     'curl -sN https://… > response.sse',
-    'npx sluice doctor response.sse',
+    'sluice doctor response.sse',
     '```',
     '',
     'In your app, give the SDK a `fetch` that repairs responses ([guide](../fetch.md)); for programs that you cannot change, put [the gateway](../gateway.md) in between.',

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { MUTATIONS } from '../packages/lab/src/mutate/index.ts';
+import { listAnchors, listLinks } from '../site/anchors.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = [
@@ -12,17 +14,86 @@ const pages = [
   ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
 ].filter((name) => name.endsWith('.md'));
 
-/** Inline links and reference definitions to places in this repository. */
-const linksOf = (text: string): string[] =>
-  [...text.matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)/gm)]
-    .map((match) => (match[1] ?? match[2] ?? '').replace(/#.*$/, ''))
-    .filter((link) => link !== '' && !/^https?:/.test(link));
+/** Every page of the repository, without packages that are installed and files that are built. */
+const allPages = [
+  '.',
+  'docs',
+  'packages',
+  'examples',
+  'bench',
+  'fixtures',
+  'deploy',
+  'site',
+  '.github',
+  'test',
+  'scripts',
+].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && !/(^|\/)(node_modules|dist|out|\.cache)\//.test(name))
+    .map((name) => (folder === '.' ? name : `${folder}/${name}`)),
+);
 
-test.each(pages)('every link of %s has a target', (page) => {
-  const file = join(root, page);
-  const broken = linksOf(readFileSync(file, 'utf8')).filter((link) => !existsSync(resolve(dirname(file), link)));
+const readAnchors = memoize((file) => listAnchors(readFileSync(file, 'utf8')));
+
+function memoize<T>(read: (file: string) => T): (file: string) => T {
+  const known = new Map<string, T>();
+  return (file) => {
+    const value = known.get(file) ?? read(file);
+    known.set(file, value);
+    return value;
+  };
+}
+
+/** Why a link leads nowhere; undefined for one that has a target, or leads out of the repository. */
+function findLinkFault(link: string, file: string): string | undefined {
+  if (/^[a-z]+:/.test(link)) return undefined;
+  const [path = '', anchor = ''] = link.split('#');
+  const target = path === '' ? file : resolve(dirname(file), decodeURI(path));
+  if (!existsSync(target)) return `${link}: no such file`;
+  if (anchor === '' || !target.endsWith('.md')) return undefined;
+  return readAnchors(target).has(decodeURIComponent(anchor)) ? undefined : `${link}: no such anchor`;
+}
+
+test('every link and anchor of every page has a target', () => {
+  expect(allPages.length).toBeGreaterThan(200);
+  const broken = allPages.flatMap((page) => {
+    const file = join(root, page);
+    return listLinks(readFileSync(file, 'utf8')).flatMap((link) => {
+      const fault = findLinkFault(link, file);
+      return fault === undefined ? [] : [`${page}: ${fault}`];
+    });
+  });
   expect(broken).toEqual([]);
 });
+
+test.each([
+  ['README.md', undefined],
+  ['config.md#recovery', undefined],
+  ['images/console-stream.png', undefined],
+  ['https://example.com/#x', undefined],
+  ['nothing.md', 'nothing.md: no such file'],
+  ['config.md#nothing', 'config.md#nothing: no such anchor'],
+  ['#nothing', '#nothing: no such anchor'],
+])('a link from docs/config.md to %s: %s', (link, fault) => {
+  expect(findLinkFault(link, join(root, 'docs/config.md'))).toBe(fault);
+});
+
+test.each([
+  ['# Plain words', ['plain-words']],
+  ['## data, `store`, node_lease', ['data-store-node_lease']],
+  ['## What? (a/b) – c', ['what-ab--c']],
+  ['### [A link](x.md) and **bold**', ['a-link-and-bold']],
+  ['## Same\n## Same\n## Same', ['same', 'same-1', 'same-2']],
+  ['```sh\n# a comment\n```\n## After', ['after']],
+  ['<a id="own"></a>', ['own']],
+])('anchors of %j as on GitHub', (markdown, anchors) => expect([...listAnchors(markdown)]).toEqual(anchors));
+
+test.each([
+  ['[a](b.md) ![c](d.png "t")', ['b.md', 'd.png']],
+  ['[a]: b.md', ['b.md']],
+  ['`[a](b.md)` and\n```\n[c](d.md)\n```', []],
+  ['<img src="a.png"> <a href="b.md">', ['a.png', 'b.md']],
+])('links of %j', (markdown, links) => expect(listLinks(markdown)).toEqual(links));
 
 test.each(pages)('every reference of %s is defined', (page) => {
   const text = readFileSync(join(root, page), 'utf8').replace(/```[\s\S]*?```|`[^`\n]*`/g, '');
@@ -147,4 +218,8 @@ test.each(errorTexts)('docs/troubleshooting.md quotes a message that exists: %s'
     .flatMap((part) => part.trim() || []);
   const missing = fixed.filter((part) => !programs.some((source) => source.includes(part)));
   expect(missing).toEqual([]);
+});
+
+test('docs/tapes.md has the number of dialects that "sluice replay --faults" lists', () => {
+  expect(readFileSync(join(root, 'docs/tapes.md'), 'utf8')).toContain(`one of ${MUTATIONS.length} dialects`);
 });

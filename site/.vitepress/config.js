@@ -29,7 +29,7 @@ export default defineConfig({
     // Anchors as on GitHub, where the same pages are read.
     anchor: { slugify: toAnchor },
   },
-  // fields.md has 5,700 lines of tables; a warning about its size helps nobody.
+  // fields.md has 5,700 lines of tables; the warning about its size is noise.
   vite: { build: { chunkSizeWarningLimit: 4000 } },
   themeConfig: {
     search: { provider: 'local', options: { miniSearch: { searchOptions: { fuzzy: 0.1, prefix: true } } } },

@@ -52,7 +52,7 @@ try {
   await page.getByText('tools and parameters').click();
   await page.getByLabel('tools (JSON)').fill(JSON.stringify([{ name: TOOL.name, parameters: TOOL.input_schema }]));
   await page.getByRole('button', { name: 'Send' }).click();
-  await page.getByText('ended by tool_use').waitFor();
+  await page.getByText('stop reason: tool_use').waitFor();
   await page.getByText(/ tokens$/).waitFor();
   await page.screenshot({ path: `${IMAGES}console-playground.png` });
   await page.goto(`${url}/#/exchanges`);

@@ -54,7 +54,7 @@ describe('keys, usage and configuration', { ...needs('chromium'), timeout: PATIE
 
   beforeAll(async () => {
     await visit('#/keys');
-    await rig.watched.page.getByText('There are no keys of the store').waitFor();
+    await rig.watched.page.getByText('No keys have been created yet').waitFor();
     rig.upstream.respond = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       const message = { role: 'assistant', content: 'hi' };

@@ -179,7 +179,7 @@ describe('sending from the console', { ...needs('chromium'), timeout: PATIENCE_M
     stream?.write(chunk({ content: 'today.' }, 'stop'));
     stream?.end('data: [DONE]\n\n');
     await page.getByText('complete').waitFor();
-    await page.getByText('ended by end_turn').waitFor();
+    await page.getByText('stop reason: end_turn').waitFor();
     await page
       .getByText(/tokens/)
       .last()

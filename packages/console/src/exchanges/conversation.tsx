@@ -79,7 +79,7 @@ function Messages({ conversation }: { conversation: Conversation }): JSX.Element
           </div>
         </details>
       )}
-      <h3>Response{stop_reason === null ? '' : `, ended by ${stop_reason}`}</h3>
+      <h3>Response{stop_reason === null ? '' : ` (stop reason: ${stop_reason})`}</h3>
       {response.map((part, index) => (
         <Block key={index} part={part} isLast />
       ))}

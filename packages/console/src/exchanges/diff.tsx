@@ -92,7 +92,7 @@ const formatResponse = ({ response, stop_reason, error }: Conversation): string 
   [
     ...response.map(({ kind, name, text }) => `[${kind}${name === undefined ? '' : ` ${name}`}]\n${formatJson(text)}`),
     ...(error === null ? [] : [`[error]\n${error}`]),
-    `[ended by ${stop_reason ?? 'nothing'}]`,
+    `[stop reason: ${stop_reason ?? 'none'}]`,
   ].join('\n');
 
 function Difference({ title, before, after }: { title: string; before: string; after: string }): JSX.Element {

@@ -40,7 +40,7 @@ export function AttemptsTab({ detail: { attempts, exchange } }: TabProps): JSX.E
       <table class="data">
         <thead>
           <tr>
-            {['#', 'provider', 'model', 'status', 'ended by', 'first byte', 'duration', 'cost', 'upstream id'].map((title) => (
+            {['#', 'provider', 'model', 'status', 'end', 'first byte', 'duration', 'cost', 'upstream id'].map((title) => (
               <th key={title} scope="col">
                 {title}
               </th>
@@ -118,7 +118,7 @@ function Turns({ found, chosen }: { found: AdminResponses['GET sessions/{id}']; 
       <p class="row">
         <span>
           {session.exchanges} turns, {formatCount(session.input_tokens)} / {formatCount(session.output_tokens)} tokens,{' '}
-          {formatCost(session.cost_micros)}, {formatDuration(ms)} of waiting
+          {formatCost(session.cost_micros)}, {formatDuration(ms)} in total
         </span>
         <CopyButton text={session.id} label="copy session id" />
       </p>

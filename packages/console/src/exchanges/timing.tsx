@@ -80,12 +80,12 @@ function readReads(response: NonNullable<Capture['response']>): Reads {
 /** Tokens by bucket. Buckets that are part of another are indented. */
 const BUCKETS = [
   ['input_tokens', 'input'],
-  ['cache_read_tokens', '  of it read from the cache'],
-  ['cache_creation_tokens', '  of it written to the cache'],
-  ['input_audio_tokens', '  of it audio'],
+  ['cache_read_tokens', '  read from the cache'],
+  ['cache_creation_tokens', '  written to the cache'],
+  ['input_audio_tokens', '  audio'],
   ['output_tokens', 'output'],
-  ['reasoning_tokens', '  of it reasoning'],
-  ['output_audio_tokens', '  of it audio'],
+  ['reasoning_tokens', '  reasoning'],
+  ['output_audio_tokens', '  audio'],
 ] as const satisfies readonly (readonly [keyof Exchange, string])[];
 
 function Tokens({ exchange }: { exchange: Exchange }): JSX.Element {

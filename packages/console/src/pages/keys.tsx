@@ -96,8 +96,8 @@ export default function Keys(): JSX.Element {
 const NoKeys = ({ state }: { state: string }): JSX.Element =>
   state === 'active' || state === 'all' ? (
     <p>
-      There are no keys of the store. Create one: from then on, every request needs a key. Keys of the configuration file are not
-      listed here.
+      No keys have been created yet. Once there is a key, every request needs one. Keys in the configuration file are not listed
+      here.
     </p>
   ) : (
     <p>No key is {state}.</p>

@@ -53,7 +53,7 @@ function ModelTable({ models }: { models: readonly Model[] }): JSX.Element {
       <table class="figures">
         <thead>
           <tr>
-            {['name', 'provider', 'model there', 'context', 'output limit', 'input', 'cached', 'output', 'price from'].map(
+            {['name', 'provider', 'upstream model', 'context', 'output limit', 'input', 'cached', 'output', 'price from'].map(
               (title) => (
                 <th key={title} scope="col">
                   {title}

@@ -191,7 +191,7 @@ function Result(): JSX.Element | null {
           </button>
         )}
         <span>{formatCount(bytes)} bytes</span>
-        {stopReason !== null && <span>ended by {stopReason}</span>}
+        {stopReason !== null && <span>stop reason: {stopReason}</span>}
         {row && (
           <>
             <span>

@@ -318,7 +318,7 @@ function Remarks({ by, total: { uncertain, unpriced, requests } }: { by: Group; 
         </p>
       )}
       {by === 'tag' && <p>A request counts for each of its tags; the total counts every request once, also without a tag.</p>}
-      <p>Times are rounded to whole hours; hours and days are those of UTC.</p>
+      <p>Times are in UTC and rounded to whole hours.</p>
     </div>
   );
 }

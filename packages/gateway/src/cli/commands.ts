@@ -312,7 +312,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     usage: [
       'usage [--by GROUP] [--since T] [--until T] [--bucket B] [--json|--csv] [--data DIR | --config FILE | --url URL [--key K]]',
     ],
-    about: `Sums completed requests: requests, errors, input, cached and output tokens, and cost. A cost without a known price is not counted as 0: "$1.23 + 4 unpriced". "~" marks sums with estimated or uncertain token counts. Hours and days are those of UTC; --since is rounded down to the hour, --until up. On a terminal, bars compare the rows. ${SOURCE_ABOUT}`,
+    about: `Sums completed requests: requests, errors, input, cached and output tokens, and cost. A cost without a known price is not counted as 0: "$1.23 + 4 unpriced". "~" marks sums with estimated or uncertain token counts. Hours and days are in UTC; --since is rounded down to the hour, --until up. On a terminal, bars compare the rows. ${SOURCE_ABOUT}`,
     options: {
       by: {
         type: 'string',

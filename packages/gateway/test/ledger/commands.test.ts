@@ -64,7 +64,7 @@ describe('usage', () => {
     expect(names.toSorted()).toEqual(labels.toSorted());
     // Also by tag, where two requests have three tags and one has none.
     expect(lines.find((line) => line.startsWith('total'))).toMatch(/^total +3 +1 +~300 +~0 +~60 +~\$1\.00 \+ 2 unpriced$/);
-    expect(stdout).toContain('those of UTC');
+    expect(stdout).toContain('hours and days in UTC');
   });
 
   test('--json has one object per group, --csv one line', async () => {

@@ -41,7 +41,7 @@ test('a pipe gets a plain table with whole names', () => {
       '(none)                          2       2          0       0       0     $0',
       'total                       1,212       5  1,235,067   1,000   9,020  $5.00',
       '',
-      'From 2026-11-17 03:00:00Z to now; hours and days are those of UTC.',
+      'From 2026-11-17 03:00:00Z to now; hours and days in UTC.',
       '',
     ].join('\n'),
   );

@@ -202,7 +202,7 @@ function chooseMeasure({ total }: UsageReport): { name: string; read(sums: Sums)
 
 function formatRange({ since, until }: UsageReport): string {
   const end = until === undefined ? 'now' : formatTime(Math.ceil(until / GRAIN_MS.hour) * GRAIN_MS.hour);
-  return `From ${formatTime(Math.floor(since / GRAIN_MS.hour) * GRAIN_MS.hour)} to ${end}; hours and days are those of UTC.`;
+  return `From ${formatTime(Math.floor(since / GRAIN_MS.hour) * GRAIN_MS.hour)} to ${end}; hours and days in UTC.`;
 }
 
 const describeEmpty = ({ by, total }: UsageReport): string =>
