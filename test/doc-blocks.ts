@@ -13,6 +13,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { listFences } from '../scripts/guides/fences.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -38,15 +39,13 @@ export function listPages(): string[] {
   return ['README.md', ...inFolder('docs'), ...packages.flatMap(inFolder).filter((name) => name.endsWith('/README.md'))];
 }
 
-const FENCE = /^```(\S+)[ \t]*([^\n]*)\n([\s\S]*?)^```/gm;
-
 /** The blocks of a page, with the comments right before each. */
 export function readPage(page: string): Block[] {
   const text = readFileSync(join(root, page), 'utf8');
-  return [...text.matchAll(FENCE)].map(({ index, 1: language = '', 2: info = '', 3: code = '' }) => ({
-    place: `${page}:${text.slice(0, index).split('\n').length}`,
+  return listFences(text).map(({ index, line, language, flags, code }) => ({
+    place: `${page}:${line}`,
     language,
-    flags: info.split(' ').filter(Boolean),
+    flags,
     code,
     ...readComments(text.slice(0, index)),
   }));
@@ -72,7 +71,7 @@ export function readDocComment(file: string, name: string): Block[] {
   const declared = new RegExp(`^export (?:async )?(?:const|function\\*?|class) ${name}\\b`, 'm').exec(text);
   const comment = declared && /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*$/.exec(text.slice(0, declared.index))?.[0];
   const plain = (comment ?? '').replace(/^ ?\* ?/gm, '').replace(/^ \* ?/gm, '');
-  return [...plain.matchAll(FENCE)].map(({ 1: language = '', 3: code = '' }) => ({
+  return listFences(plain).map(({ language, code }) => ({
     place: `${relative(root, file)}: ${name}`,
     language,
     flags: [],
