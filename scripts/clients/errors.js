@@ -2,7 +2,7 @@
 //
 //   INST=<folder of the clients> node scripts/clients/errors.js [--only PATTERN] [--again] [--jobs N]
 //
-// Results are kept in .cache/clients/errors.json; `node scripts/clients/matrix.js page` writes them into docs/clients.md.
+// Results are kept in .cache/clients/errors.json; `node scripts/clients/matrix.js page` writes them into docs/clients-tested.md.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

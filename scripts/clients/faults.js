@@ -63,7 +63,7 @@ const OTHERS = ALL.filter((protocol) => protocol !== 'gemini');
 export const FAULTS = [
   { id: 'cut', what: 'connection closed without an error event', in: ALL, steps: ['pause', 'cut'] },
   { id: 'plain-end', what: 'error event, then the end of the body', in: ALL, steps: ['plain', 'end'] },
-  { id: 'busy-end', what: 'error event that says overloaded', in: OTHERS, steps: ['busy', 'end'] },
+  { id: 'busy-end', what: 'error event with an overloaded error', in: OTHERS, steps: ['busy', 'end'] },
   { id: 'reset-end', what: 'error event with code ECONNRESET (Anthropic: timeout_error)', in: OTHERS, steps: ['reset', 'end'] },
   {
     id: 'gateway-end',

@@ -3,7 +3,7 @@
 //   npm run build && INST=<folder of the clients> node scripts/clients/matrix.js [pairs|variants|alone|page] [--only PATTERN] [--again | --missing] [--jobs N]
 //
 // Results are kept in .cache/clients/results.json; a cell that has passed is not run again (--again: every cell is; --missing: only cells without a result are).
-// `alone` runs the variants without the gateway. `page` writes docs/clients.md from the results, as does a run of all parts.
+// `alone` runs the variants without the gateway. `page` writes docs/clients-tested.md from the results, as does a run of all parts.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -39,7 +39,7 @@ if (part === 'page' || isWhole) writePage();
 
 function writePage() {
   const reactions = existsSync(`${folder}/errors.json`) ? JSON.parse(readFileSync(`${folder}/errors.json`, 'utf8')) : {};
-  const page = `${root}docs/clients.md`;
+  const page = `${root}docs/clients-tested.md`;
   // state.js writes a section of its own.
   const state = readState(readFileSync(page, 'utf8'));
   const text = renderPage(results, reactions);

@@ -1,4 +1,4 @@
-// The section of docs/clients.md about stored responses. It is written by a run of its own, and kept when the rest is written again.
+// The section of docs/clients-tested.md about stored responses. It is written by a run of its own, and kept when the rest is written again.
 import { STATE_CLIENTS, UPSTREAMS } from './table.js';
 
 const TITLE = '## Stored responses';
@@ -16,9 +16,9 @@ export function renderState({ versions, cells }) {
   return [TITLE, TEXT, [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')].join('\n\n');
 }
 
-const TEXT = `Written by \`INST=<folder> node scripts/clients/state.js\`. Three turns with one of these clients, each with a random word. A cell passes when the request of the last turn reaches the upstream with
+const TEXT = `Three turns with one of these clients, each with a random word. A cell passes when the request of the last turn reaches the upstream with
 these words and the result of the tool, although the client sends only references to earlier turns. The background response is left after three events, and its stream is
-resumed after every event: each time the events are those of the whole stream. See [docs/responses.md](responses.md).`;
+resumed after every event: each time the events are those of the whole stream. See [stored responses](responses.md).`;
 
 /** The section of a page that is written already; undefined when it has none. */
 export function readState(page) {

@@ -1,9 +1,6 @@
-// docs/clients.md from the results of the matrix and from the table of clients that the commands use.
-import { CLIENTS as SETUPS, setupLines } from '../../packages/gateway/out/cli/clients.js';
+// docs/clients-tested.md from the results of the matrix.
 import { FAULTS } from './faults.js';
 import { CLIENTS, UPSTREAMS, VARIANTS } from './table.js';
-
-const TARGET = { url: 'http://127.0.0.1:4141', key: 'any', model: 'provider/model' };
 
 /** `results`: of matrix.js; `reactions`: of errors.js. */
 export function renderPage(results, reactions) {
@@ -21,28 +18,23 @@ export function renderPage(results, reactions) {
     ERRORS,
     chosen(reactions),
     ...protocols.map((protocol) => `### ${protocol}: failed streams\n\n${faults(protocol, reactions)}`),
-    '## Setting clients up',
-    SETUP,
-    ...Object.entries(SETUPS).map(([id, client]) => setup(id, client)),
+    '## How it is tested',
+    METHOD,
     '',
   ].join('\n\n');
 }
 
-const HEAD = `# Clients
+const HEAD = `# Tested clients
 
-This page is written by \`scripts/clients/matrix.js\`; nothing in it is typed by hand. Real clients run unmodified and headless against a gateway whose upstreams are one scripted
-model that speaks all four protocols. A file holds a random word, and the prompt names the file. The model calls the client's own tool to read it. A cell passes when the client's final output
+Real clients, unmodified and headless, through a gateway with every upstream protocol, and with upstreams that misbehave. [Clients](clients.md) has the settings of each; [how it is tested](#how-it-is-tested) is at the end.`;
+
+const METHOD = `The upstreams are one scripted model that uses all four protocols. A file holds a random word, and the prompt names the file. The model calls the client's own tool to read it. A cell passes when the client's final output
 contains the word and its exit code is 0: the request was accepted, the stream parsed, the tool called, its result sent back, and the second stream parsed. The log of the gateway must also show
 that the upstream of the cell received the request, and no other one.
 
-\`\`\`sh
-npm run build
-INST=<folder> <shared folder>/clients/install.sh all   # the clients, once, outside of the repository; about 2 GB
-INST=<folder> node scripts/clients/errors.js --jobs 2  # how clients react to failed streams, without the gateway
-INST=<folder> node scripts/clients/matrix.js --jobs 2  # everything else; "pairs", "variants", "alone" or "page" for a part, --only PATTERN for some cells, --again for all
-\`\`\``;
+\`scripts/clients/matrix.js\` runs the clients and writes this page. They are not part of the repository: \`INST\` names the folder where they are installed.`;
 
-const ERRORS = `When an upstream fails after part of a response was sent, only the stream itself can tell the client. What a client does then depends on the form of the error, so each form was tried with every
+const ERRORS = `When an upstream fails after part of a response was sent, only the stream itself can report it. What a client does then depends on the form of the error, so each form was tried with every
 client, without the gateway. **retries**: the client sends the request again and succeeds. reports: it shows the message of the error. fails: it fails with a message of its own.
 **silent**: it takes the partial response for a complete one. The gateway uses the form in bold.
 
@@ -50,9 +42,6 @@ client, without the gateway. **retries**: the client sends the request again and
 - Qwen Code retries chat errors by \`code: "ECONNRESET"\`; opencode, pi and Qwen Code retry Anthropic errors by \`overloaded_error\`; pi and Continue retry by "socket hang up" in the message.
 - Codex gives up on \`server_is_overloaded\`, so Responses streams never use it.
 - @google/genai 2 and the AI SDK read an error only from a \`data:\` event. @google/genai 1, pi and Kimi Code read it only from bare JSON that arrives on its own. Gemini streams therefore carry both.`;
-
-const SETUP = `\`sluice env CLIENT\` prints the following for your address, key and model. \`sluice run CLIENT -- …\` starts the client with these settings for one run, and starts a gateway
-if none is listening. See [docs/gateway.md](gateway.md).`;
 
 const mark = (cell) => (cell === undefined ? ' ' : cell.passed ? 'ok' : '**fails**');
 
@@ -141,15 +130,6 @@ function variants(protocol, results) {
     ...clients.map(({ name }) => COURSES[courseOf(name, id, results)] ?? ' '),
   ]);
   return table(['the upstream …', ...clients.map(({ title }) => title)], rows);
-}
-
-function setup(id, client) {
-  const { title, install, snippet } = client;
-  // The tests of the documentation cannot check code that needs packages which are not installed.
-  const javascript = id === 'agents' ? 'js unchecked' : 'js';
-  const language = snippet && id !== 'curl' ? javascript : 'sh';
-  const from = install === undefined ? '' : `\`${install}\`\n\n`;
-  return `### ${title}: \`sluice env ${id}\`\n\n${from}\`\`\`${language}\n${setupLines(client, TARGET).join('\n')}\n\`\`\``;
 }
 
 const line = (cells) => `| ${cells.join(' | ')} |`;

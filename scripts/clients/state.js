@@ -2,7 +2,7 @@
 //
 //   npm run build && INST=<folder of the clients> node scripts/clients/state.js
 //
-// Writes the results to .cache/clients/state.json, and their section of docs/clients.md.
+// Writes the results to .cache/clients/state.json, and their section of docs/clients-tested.md.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ try {
   await stage.close();
 }
 writeFileSync(`${folder}/state.json`, JSON.stringify(results, null, 1));
-const page = `${root}docs/clients.md`;
+const page = `${root}docs/clients-tested.md`;
 writeFileSync(page, replaceState(readFileSync(page, 'utf8'), renderState(results)));
 process.exitCode = Object.values(results.cells).every(({ passed }) => passed) ? 0 : 1;
 

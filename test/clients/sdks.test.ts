@@ -4,7 +4,7 @@ import { SHARED } from '../corpus.ts';
 import { SDKS, type Sdk } from './asking.ts';
 import { modelOf, type Stage, setStage, UPSTREAMS } from './stage.ts';
 
-/** What an upstream may do wrong and the SDKs do not see. docs/clients.md has all of it, with more clients. */
+/** What an upstream may do wrong and the SDKs do not see. docs/clients-tested.md has all of it, with more clients. */
 const VARIANTS = [
   'thinking',
   'parallel',

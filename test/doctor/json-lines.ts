@@ -135,6 +135,8 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
         args: 'arguments of the client',
         file: 'settings file, `{path, text}`, or null',
         snippet: 'code, or null',
+        steps: 'what to enter in the settings of the client, line by line',
+        notes: 'what to know before it works, and what the client cannot do',
       },
     },
   ],

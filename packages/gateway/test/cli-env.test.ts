@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseSync } from 'oxc-parser';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { needs } from '../../../test/needs/needs.ts';
@@ -11,6 +12,10 @@ import { jsonLines, run, UNUSED_URL } from './fake-io.ts';
 const IDS = Object.keys(CLIENTS);
 /** A key and a model that a careless template would break on. */
 const ODD = ['--key', `k'"$(x)\\`, '--model', `a/b'c"d`];
+
+/** Prints all strings of a Python program as JSON. */
+const LIST_STRINGS =
+  'import ast, json, sys; print(json.dumps([node.value for node in ast.walk(ast.parse(sys.stdin.read())) if isinstance(node, ast.Constant)]))';
 
 /** Shells write their history there. */
 const home = mkdtempSync(join(tmpdir(), 'sluice-env-'));
@@ -26,7 +31,8 @@ describe('sluice env', () => {
   });
 
   test.each(IDS)('%s: sets the requested model where the client allows it', async (id) => {
-    const isElsewhere = ['openai', 'anthropic', 'google', 'agents'].includes(id); // the program says it
+    // A program or the user chooses it.
+    const isElsewhere = ['openai', 'anthropic', 'google', 'python', 'agents', 'openwebui'].includes(id);
     const { stdout } = await run(['env', id, '--model', 'groq/llama']);
     expect(stdout.includes('groq/llama')).toBe(!isElsewhere);
   });
@@ -86,10 +92,69 @@ describe('sluice env', () => {
     expect(stdout.startsWith(start)).toBe(true);
   });
 
-  test.each(['pi', 'cline', 'continue'])('%s: its file can be read, whatever is in it', async (id) => {
-    const { stdout } = await run(['env', id, ...ODD, '--file']);
-    const read = JSON.stringify(parse(stdout));
-    for (const value of [ODD[1], ODD[3]]) expect(read).toContain(JSON.stringify(value).slice(1, -1));
+  /** Values that a setup contains must be read back as they are. */
+  const expectOddValues = (read: unknown, id: string): void => {
+    const text = JSON.stringify(read);
+    // The keys of these two are in variables.
+    if (id !== 'zed' && id !== 'gemini') expect(text).toContain(JSON.stringify(ODD[1]).slice(1, -1));
+    if (CLIENTS[id]?.needsModel) expect(text).toContain(JSON.stringify(ODD[3]).slice(1, -1));
+  };
+
+  test.each(IDS.filter((id) => CLIENTS[id]?.file && !/toml$/.test(CLIENTS[id]?.file?.home ?? '')))(
+    '%s: its file parses, whatever is in it',
+    async (id) => {
+      const { stdout } = await run(['env', id, ...ODD, '--file']);
+      const read = CLIENTS[id]?.file?.home.endsWith('.json') ? JSON.parse(stdout) : parse(stdout);
+      expectOddValues(read, id);
+    },
+  );
+
+  test.each(IDS.filter((id) => CLIENTS[id]?.file?.home.endsWith('.toml')))(
+    '%s: its file is TOML, whatever is in it',
+    async (id) => {
+      const { stdout } = await run(['env', id, ...ODD, '--file']);
+      const value = String.raw`"(?:[^"\\]|\\.)*"|true|false|\d+`;
+      const line = new RegExp(
+        String.raw`^(?:|\[[\w.]+\]|[\w.]+ = (?:${value}|\{ \w+ = (?:${value})(?:, \w+ = (?:${value}))* \}))$`,
+      );
+      const lines = stdout.trimEnd().split('\n');
+      expect(lines.filter((one) => !line.test(one))).toEqual([]);
+      expect(lines.some((one) => one.endsWith(` = ${JSON.stringify(ODD[3])}`))).toBe(true);
+    },
+  );
+
+  const ofLanguage = (language: string) => IDS.filter((id) => CLIENTS[id]?.snippet?.language === language);
+
+  test.each(ofLanguage('js'))('%s: its code parses, whatever is in it', async (id) => {
+    const { stdout } = await run(['env', id, ...ODD]);
+    const { errors, program } = parseSync('a.js', stdout);
+    expect(errors).toEqual([]);
+    expectOddValues(program, id);
+  });
+
+  test.each(ofLanguage('python'))('%s: its code parses, whatever is in it', needs('python'), async (id) => {
+    const { stdout } = await run(['env', id, ...ODD]);
+    const read = execFileSync('python3', ['-c', LIST_STRINGS], { input: stdout }).toString();
+    expectOddValues(JSON.parse(read), id);
+  });
+
+  test.each(ofLanguage('sh'))('%s: its command has the intended arguments, whatever is in them', async (id) => {
+    const { stdout } = await run(['env', id, ...ODD]);
+    const args = execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${stdout}`])
+      .toString()
+      .split('\0');
+    expect(args).toContain(`authorization: Bearer ${ODD[1]}`);
+    expect(JSON.parse(args.at(-2) ?? '')).toMatchObject({ model: ODD[3], stream: true });
+  });
+
+  test.each(IDS.filter((id) => CLIENTS[id]?.steps))('%s: its steps are comments, whatever is in them', async (id) => {
+    const { stdout } = await run(['env', id, '--key', 'a\nb', '--model', 'c\nd']);
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .filter((line) => !line.startsWith('#')),
+    ).toEqual([]);
   });
 
   test('the key of the environment is used', async () => {
@@ -123,11 +188,13 @@ describe('sluice env', () => {
   });
 
   test.each([
-    [['env'], 'name a client: curl, claude, codex'],
+    [['env'], 'name a client\n  Agents             claude, codex, gemini'],
+    [['env'], '\n  Editors            cursor, vscode, zed\n'],
     [['env', 'claude', '--shell', 'fissh'], 'unknown shell "fissh"; did you mean "fish"?'],
     [['env', 'claude', '--file'], '"claude" has no settings file'],
     [['env', 'cluade'], 'unknown client "cluade"; did you mean "claude"?'],
     [['env', 'toString'], 'unknown client "toString"'],
+    [['env', 'windsurf'], '"sluice env other" prints the base URL and the key for any client'],
     [['env', 'claude', '--url', 'file:///etc'], '--url must be an address'],
     [['env', 'claude', '--url', 'nowhere'], '--url must be an address'],
   ])('%j is wrong usage', async (argv, message) => {

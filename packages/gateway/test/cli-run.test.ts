@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { needs } from '../../../test/needs/needs.ts';
 import { CLIENTS } from '../src/clients/clients.ts';
+import { isStartable } from '../src/clients/setup.ts';
 import { KEY_VARIABLES } from '../src/providers/lookup.ts';
 import { type Running, run as runGateway } from '../src/server/run.ts';
 import { createNodeIo, type Program } from '../src/terminal/io.ts';
@@ -163,7 +164,7 @@ describe('sluice run', () => {
     const given: Record<string, string> = { ...KEPT, ...keys, ...own };
 
     /** Every client that can be started, and what it is given. */
-    const startable = Object.entries(CLIENTS).filter(([, client]) => client.env !== undefined || client.file !== undefined);
+    const startable = Object.entries(CLIENTS).filter(([, client]) => isStartable(client));
 
     test.each(startable)('%s gets no key of a provider', async (id) => {
       const { program, code } = await started(['run', id, '--url', gateway.url, '--key', 'its-own', '--', 'x'], { env: given });

@@ -3,7 +3,7 @@
 import { CODECS } from '@sluice/core/engine';
 import { z } from 'zod';
 import type { Capture } from '../capture/capture.ts';
-import { chooseExampleModel, listClientSetups } from '../clients/clients.ts';
+import { chooseExampleModel, listClientSetups } from '../clients/setup.ts';
 import type { ModelTarget } from '../config/resolve.ts';
 import { type KeyBook, KeyError } from '../keys/key-book.ts';
 import type { KeyRecord } from '../keys/records.ts';

@@ -5,7 +5,7 @@ import type { HeaderBag, InterfaceType } from '@sluice/core';
 import { type Codec, findRoute } from '@sluice/core/engine';
 import { z } from 'zod';
 import type { Capture } from '../capture/capture.ts';
-import { chooseExampleModel } from '../clients/clients.ts';
+import { chooseExampleModel } from '../clients/setup.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import type { Caller } from '../keys/caller.ts';
 import { text } from './parameters.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { BudgetStatus } from '../admission/gate.ts';
 import type { Capture, CaptureSummary } from '../capture/capture.ts';
 import { formatCapture, toSnakeCase } from '../capture/json.ts';
-import type { ClientSetup } from '../clients/clients.ts';
+import type { ClientSetup } from '../clients/setup.ts';
 import { LIMITS, type LimitKey } from '../config/options.ts';
 import { type ConfiguredProvider, listEndpoints } from '../config/providers.ts';
 import type { GatewayState, ModelTarget } from '../config/resolve.ts';

@@ -165,7 +165,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Print the environment variables or settings that point a client at the gateway',
     usage: ['env CLIENT [--shell SHELL] [--url URL | --config FILE] [--model M] [--key K] [--file] [--json]'],
     about:
-      'Prints lines for a shell to evaluate, with the content of settings files as comments (--file prints that content alone); for a library without variables, a few lines of code. Changes nothing. The address is that of --url or SLUICE_URL, or else that of sluice.yaml in this folder, of the data folder, or the default one. "sluice run CLIENT" does the same for one run.',
+      'Prints lines for a shell to evaluate, with the content of settings files as comments (--file prints that content alone); for a library without variables, a few lines of code. Without CLIENT, lists all clients; "other" is for those that are not listed. Changes nothing. The address is that of --url or SLUICE_URL, or else that of sluice.yaml in this folder, of the data folder, or the default one. "sluice run CLIENT" does the same for one run.',
     options: {
       shell: {
         type: 'string',

@@ -2,7 +2,8 @@
 
 import { availableParallelism } from 'node:os';
 import { oneLine, systemCode } from '@sluice/lab/text';
-import { CLIENTS, chooseExampleModel, formatPasteLine, type Target } from '../clients/clients.ts';
+import { CLIENTS, type Target } from '../clients/clients.ts';
+import { chooseExampleModel, formatPasteLine } from '../clients/setup.ts';
 import type { Running, RunOptions } from '../server/run.ts';
 import { UsageError } from '../terminal/errors.ts';
 import type { CliIo } from '../terminal/io.ts';

@@ -1,11 +1,18 @@
-/** The table of clients, and how each is pointed at the gateway: variables, arguments, settings files or code. */
+/** The table of clients, and how each is pointed at the gateway: variables, arguments, settings files, code, or steps in its settings. */
 
-import { didYouMean, oneLine } from '@sluice/lab/text';
-import { UsageError } from '../terminal/errors.ts';
+/** The groups in which clients are listed, in this order. */
+export const GROUPS = {
+  agent: 'Agents',
+  editor: 'Editors',
+  app: 'Chat applications',
+  library: 'Libraries',
+  other: 'Other clients',
+} as const;
 
 /** A client, and how it is set up to use the gateway. */
 export interface Client {
   title: string;
+  group: keyof typeof GROUPS;
   /** The program to start; undefined for a library. */
   command?: string;
   /** The command that installs it. */
@@ -17,11 +24,13 @@ export interface Client {
   args?(target: Target): string[];
   file?: SettingsFile;
   /** A few lines of code, or of shell. */
-  snippet?(target: Target): string;
+  snippet?: { language: 'js' | 'python' | 'sh'; text(target: Target): string };
+  /** What to enter where, for a client whose settings are neither variables nor a file. */
+  steps?(target: Target): readonly string[];
   /** It has no default model. */
   needsModel?: true;
-  /** A hint for the user. */
-  note?: string;
+  /** What to know before it works, and what it cannot do. */
+  notes?: readonly string[];
   /** Listed in the welcome text of the gateway. */
   isWelcomed?: true;
 }
@@ -46,122 +55,32 @@ interface SettingsFile {
 }
 
 /** The model for clients that need one when none is given; the gateway always has it. */
-const DEMO_MODEL = 'demo/hello';
-
-/** Finds a client by its id. Throws a usage error for an unknown one. */
-export function chooseClient(name: string | undefined): { id: string; client: Client } {
-  const list = Object.keys(CLIENTS).join(', ');
-  if (name === undefined) throw new UsageError(`name a client: ${list}`);
-  const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
-  if (client) return { id: name, client };
-  throw new UsageError(`unknown client "${oneLine(name)}"${didYouMean(name, Object.keys(CLIENTS))}\nKnown clients: ${list}`);
-}
-
-/** The model to set up: the given one, or the demo model for clients that need one. */
-export const chooseModel = ({ needsModel }: Client, model: string | undefined): Pick<Target, 'model'> => {
-  const chosen = model ?? (needsModel ? DEMO_MODEL : undefined);
-  return chosen === undefined ? {} : { model: chosen };
-};
-
-/** A line to paste into a shell that starts the client once. */
-export function formatPasteLine(client: Client, target: Target): string {
-  if (client.snippet) return client.snippet(target);
-  const command = client.command === undefined ? [] : [client.command, ...(client.args?.(target) ?? []).map(quoteForShell)];
-  const note = client.note === undefined ? [] : [` # ${client.note}`];
-  return [...listAssignments(client, target), ...command, ...note].join(' ');
-}
-
-/** Lines for a shell to evaluate, or code, with the content of settings files as comments. */
-export function setupLines(client: Client, target: Target, shell: Shell): string[] {
-  const { env, file, snippet, note, unset = [] } = client;
-  const { set, remove } = SHELLS[shell];
-  if (snippet) return [snippet(target)];
-  return [
-    ...(unset.length > 0 ? remove(unset) : []),
-    ...Object.entries(env?.(target) ?? {}).map(([name, value]) => set(name, value)),
-    ...(file
-      ? [
-          `# ${file.home}:`,
-          ...file
-            .text(target)
-            .split('\n')
-            .map((line) => `#   ${line}`),
-        ]
-      : []),
-    ...(note === undefined ? [] : [`# ${note}`]),
-  ];
-}
-
-/** How one client is set up, as text. */
-export interface ClientSetup {
-  id: string;
-  title: string;
-  install: string | undefined;
-  /** A line that starts it once; undefined for libraries. */
-  start: string | undefined;
-  /** What `sluice env` prints. */
-  setup: string;
-}
-
-/** All clients with their lines for a POSIX shell. */
-export const listClientSetups = (target: Target): ClientSetup[] =>
-  Object.entries(CLIENTS).map(([id, client]) => ({
-    id,
-    title: client.title,
-    install: client.install,
-    start: client.command === undefined ? undefined : formatPasteLine(client, target),
-    setup: setupLines(client, target, 'bash').join('\n'),
-  }));
-
-/** A model for examples: the first of the configuration, else one of the first provider, else the demo model. */
-export const chooseExampleModel = (models: readonly string[], providers: readonly { id: string; isDemo: boolean }[]): string => {
-  const first = providers.find(({ isDemo }) => !isDemo);
-  return models.find((name) => !name.includes('*')) ?? (first ? `${first.id}/MODEL` : DEMO_MODEL);
-};
-
-const listAssignments = ({ env }: Client, target: Target): string[] =>
-  Object.entries(env?.(target) ?? {}).map(([name, value]) => `${name}=${quoteForShell(value)}`);
+export const DEMO_MODEL = 'demo/hello';
 
 /** Quotes a value for a POSIX shell where necessary. */
 export const quoteForShell = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** How a shell sets and removes variables. */
-interface ShellSyntax {
-  set(name: string, value: string): string;
-  remove(names: readonly string[]): string[];
-}
-
-const POSIX: ShellSyntax = {
-  set: (name, value) => `export ${name}=${quoteForShell(value)}`,
-  remove: (names) => [`unset ${names.join(' ')}`],
-};
-
-/** The shells that `sluice env` writes lines for. All of them start comments with "#". */
-export const SHELLS = {
-  bash: POSIX,
-  zsh: POSIX,
-  fish: {
-    // In single quotes, fish knows the escapes of the quote and of the backslash only.
-    set: (name, value) => `set -gx ${name} '${value.replace(/['\\]/g, '\\$&')}'`,
-    remove: (names) => [`set -e ${names.join(' ')}`],
-  },
-  powershell: {
-    // PowerShell takes typographic quotes for quotes, too, and each is doubled.
-    set: (name, value) => `$env:${name} = '${value.replace(/['\u2018-\u201b]/g, '$&$&')}'`,
-    remove: (names) => names.map((name) => `Remove-Item Env:${name} -ErrorAction SilentlyContinue`),
-  },
-} as const satisfies Record<string, ShellSyntax>;
-
-/** A shell that `sluice env` writes lines for. */
-export type Shell = keyof typeof SHELLS;
-
 const chooseModelName = ({ model = DEMO_MODEL }: Target): string => model;
 
-const formatJson = (value: unknown): string => JSON.stringify(value, null, 2);
+/** JSON with short objects and lists in one line. */
+function formatJson(value: unknown, indent = ''): string {
+  // Line breaks in strings are escaped.
+  const flat = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
+  if (typeof value !== 'object' || value === null || indent.length + flat.length <= 120) return flat;
+  const inner = `${indent}  `;
+  const lines = Array.isArray(value)
+    ? value.map((item) => inner + formatJson(item, inner))
+    : Object.entries(value).map(([name, item]) => `${inner}${JSON.stringify(name)}: ${formatJson(item, inner)}`);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return `${open}\n${lines.join(',\n')}\n${indent}${close}`;
+}
 
 /** Quotes a string for TOML and YAML, which accept the strings of JSON. */
 const quote = (text: string): string => JSON.stringify(text);
+
+/** Quotes a string for JavaScript and Python: in single quotes where nothing has to be escaped. */
+const quoteForCode = (text: string): string => (/^[^'\\\p{Cc}\u2028\u2029]*$/u.test(text) ? `'${text}'` : JSON.stringify(text));
 
 const openaiEnv = ({ url, key }: Target): Record<string, string> => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key });
 
@@ -241,33 +160,105 @@ models:
     roles: [chat, edit, apply]
     capabilities: [tool_use]`;
 
+const vscodeModels = (target: Target): unknown => [
+  {
+    name: 'Sluice',
+    vendor: 'customendpoint',
+    apiKey: target.key,
+    apiType: 'chat-completions',
+    models: [
+      {
+        id: chooseModelName(target),
+        name: chooseModelName(target),
+        url: `${target.url}/v1/chat/completions`,
+        toolCalling: true,
+        vision: true,
+        maxInputTokens: 128_000,
+        maxOutputTokens: 16_000,
+      },
+    ],
+  },
+];
+
+const zedSettings = (target: Target): unknown => ({
+  language_models: {
+    openai_compatible: {
+      sluice: {
+        api_url: `${target.url}/v1`,
+        available_models: [{ name: chooseModelName(target), max_tokens: 128_000, capabilities: { tools: true, images: true } }],
+      },
+    },
+  },
+});
+
+const libreChatConfig = (target: Target): string => `endpoints:
+  custom:
+    - name: Sluice
+      apiKey: ${quote(target.key)}
+      baseURL: ${quote(`${target.url}/v1`)}
+      models:
+        default: [${quote(chooseModelName(target))}]
+        fetch: true`;
+
+const cursorSteps = (target: Target): string[] => [
+  'Cursor Settings > Models > API Keys:',
+  `  OpenAI API Key            ${target.key}`,
+  `  Override OpenAI Base URL  ${target.url}/v1`,
+  `Add a custom model with the name ${chooseModelName(target)} and select it in the chat.`,
+];
+
+function otherSteps({ url, key, model = DEMO_MODEL }: Target): string[] {
+  const rows = [
+    ['protocol', 'base URL', 'header of the key'],
+    ['OpenAI Chat, Responses', `${url}/v1`, `authorization: Bearer ${key}`],
+    ['Anthropic Messages', url, `x-api-key: ${key}`],
+    ['Gemini', url, `x-goog-api-key: ${key}`],
+  ] as const;
+  return [...rows.map(([name, base, header]) => `${name.padEnd(24)}${base.padEnd(url.length + 5)}${header}`), `model: ${model}`];
+}
+
+const pythonSnippet = (target: Target): string => `from openai import OpenAI
+
+client = OpenAI(base_url=${quoteForCode(`${target.url}/v1`)}, api_key=${quoteForCode(target.key)})
+
+from anthropic import Anthropic
+
+client = Anthropic(base_url=${quoteForCode(target.url)}, api_key=${quoteForCode(target.key)})
+
+from google import genai
+
+client = genai.Client(api_key=${quoteForCode(target.key)}, http_options=genai.types.HttpOptions(base_url=${quoteForCode(target.url)}))`;
+
 const aiSdkSnippet = (target: Target): string => `import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 
-const sluice = createOpenAICompatible({ name: 'sluice', baseURL: '${target.url}/v1', apiKey: '${target.key}', includeUsage: true });
-const model = sluice('${chooseModelName(target)}');
+const sluice = createOpenAICompatible({ name: 'sluice', baseURL: ${quoteForCode(`${target.url}/v1`)}, apiKey: ${quoteForCode(target.key)}, includeUsage: true });
+const model = sluice(${quoteForCode(chooseModelName(target))});
 // or createOpenAI and createAnthropic with baseURL '${target.url}/v1', createGoogleGenerativeAI with '${target.url}/v1beta'`;
 
 const langchainSnippet = (target: Target): string => `import { ChatOpenAI } from '@langchain/openai';
 
-const model = new ChatOpenAI({ model: '${chooseModelName(target)}', apiKey: '${target.key}', configuration: { baseURL: '${target.url}/v1' } });
+const model = new ChatOpenAI({ model: ${quoteForCode(chooseModelName(target))}, apiKey: ${quoteForCode(target.key)}, configuration: { baseURL: ${quoteForCode(`${target.url}/v1`)} } });
 // or ChatAnthropic with anthropicApiUrl '${target.url}', ChatGoogleGenerativeAI with baseUrl '${target.url}'`;
 
 const agentsSdkSnippet = (target: Target): string => `import { setDefaultOpenAIClient, setTracingDisabled } from '@openai/agents';
 import OpenAI from 'openai';
 
 setTracingDisabled(true); // traces would go to OpenAI
-setDefaultOpenAIClient(new OpenAI({ baseURL: '${target.url}/v1', apiKey: '${target.key}' }));`;
+setDefaultOpenAIClient(new OpenAI({ baseURL: ${quoteForCode(`${target.url}/v1`)}, apiKey: ${quoteForCode(target.key)} }));`;
 
-const curlSnippet = (
-  target: Target,
-): string => `curl -N ${target.url}/v1/chat/completions -H 'authorization: Bearer ${target.key}' -H 'content-type: application/json' \\
-  -d '{"model":"${chooseModelName(target)}","stream":true,"messages":[{"role":"user","content":"Hello"}]}'`;
+function curlSnippet(target: Target): string {
+  const body = JSON.stringify({ model: chooseModelName(target), stream: true, messages: [{ role: 'user', content: 'Hello' }] });
+  const key = quoteForShell(`authorization: Bearer ${target.key}`);
+  return `curl -N ${target.url}/v1/chat/completions -H ${key} -H 'content-type: application/json' \\
+  -d ${quoteForShell(body)}`;
+}
 
 /** All clients by id. `sluice env`, `sluice run`, the welcome text and the documentation are built from it. */
 export const CLIENTS: Readonly<Record<string, Client>> = {
-  curl: { title: 'curl', snippet: curlSnippet, isWelcomed: true },
+  curl: { title: 'curl', group: 'other', snippet: { language: 'sh', text: curlSnippet }, isWelcomed: true },
   claude: {
     title: 'Claude Code',
+    group: 'agent',
     command: 'claude',
     install: 'npm install -g @anthropic-ai/claude-code',
     env: ({ url, key, model }) => ({
@@ -281,6 +272,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   codex: {
     title: 'Codex',
+    group: 'agent',
     command: 'codex',
     install: 'npm install -g @openai/codex',
     env: ({ key }) => ({ SLUICE_KEY: key }),
@@ -301,6 +293,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   gemini: {
     title: 'Gemini CLI',
+    group: 'agent',
     command: 'gemini',
     install: 'npm install -g @google/gemini-cli',
     env: (target) => ({ ...googleEnv(target), ...(target.model !== undefined && { GEMINI_MODEL: target.model }) }),
@@ -311,11 +304,12 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
       text: () => formatJson({ security: { auth: { selectedType: 'gemini-api-key' } } }),
       apart: { name: '.gemini/settings.json', env: (folder) => ({ GEMINI_CLI_HOME: folder }) },
     },
-    note: 'to sign in, choose: Gemini API key',
+    notes: ['to sign in, choose: Gemini API key'],
     isWelcomed: true,
   },
   opencode: {
     title: 'opencode',
+    group: 'agent',
     command: 'opencode',
     install: 'npm install -g opencode-ai',
     env: (target) => ({ OPENCODE_CONFIG_CONTENT: JSON.stringify(opencodeConfig(target)) }),
@@ -323,6 +317,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   pi: {
     title: 'pi',
+    group: 'agent',
     command: 'pi',
     install: 'npm install -g @mariozechner/pi-coding-agent',
     args: (target) => ['--provider', 'sluice', '--model', chooseModelName(target)],
@@ -335,6 +330,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   cline: {
     title: 'Cline',
+    group: 'agent',
     command: 'cline',
     install: 'npm install -g cline',
     file: {
@@ -346,6 +342,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   qwen: {
     title: 'Qwen Code',
+    group: 'agent',
     command: 'qwen',
     install: 'npm install -g @qwen-code/qwen-code',
     env: (target) => ({ ...openaiEnv(target), OPENAI_MODEL: chooseModelName(target) }),
@@ -354,6 +351,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   kimi: {
     title: 'Kimi Code',
+    group: 'agent',
     command: 'kimi',
     install: 'npm install -g @moonshot-ai/kimi-code',
     file: {
@@ -365,6 +363,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   continue: {
     title: 'Continue CLI',
+    group: 'agent',
     command: 'cn',
     install: 'npm install -g @continuedev/cli',
     file: {
@@ -376,15 +375,117 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
   },
   grok: {
     title: 'Grok CLI',
+    group: 'agent',
     command: 'grok',
     install: 'npm install -g @vibe-kit/grok-cli',
     env: (target) => ({ GROK_BASE_URL: `${target.url}/v1`, GROK_API_KEY: target.key, GROK_MODEL: chooseModelName(target) }),
     needsModel: true,
   },
-  openai: { title: 'OpenAI SDKs', env: openaiEnv, isWelcomed: true },
-  anthropic: { title: 'Anthropic SDKs', env: anthropicEnv, unset: ['ANTHROPIC_AUTH_TOKEN'], isWelcomed: true },
-  google: { title: 'Google Gen AI SDKs', env: googleEnv, unset: GOOGLE_OVERRIDES, isWelcomed: true },
-  'ai-sdk': { title: 'AI SDK', snippet: aiSdkSnippet },
-  langchain: { title: 'LangChain', snippet: langchainSnippet },
-  agents: { title: 'OpenAI Agents SDK', snippet: agentsSdkSnippet },
+  aider: {
+    title: 'Aider',
+    group: 'agent',
+    command: 'aider',
+    install: 'python -m pip install aider-install && aider-install',
+    env: (target) => ({
+      OPENAI_API_BASE: `${target.url}/v1`,
+      OPENAI_API_KEY: target.key,
+      // The first part selects the protocol, the rest is the model.
+      AIDER_MODEL: `openai/${chooseModelName(target)}`,
+    }),
+    needsModel: true,
+    notes: ['it warns that context size and costs of the model are unknown, and works nevertheless'],
+  },
+  goose: {
+    title: 'Goose',
+    group: 'agent',
+    command: 'goose',
+    install: 'brew install block-goose-cli',
+    env: (target) => ({
+      GOOSE_PROVIDER: 'openai',
+      GOOSE_MODEL: chooseModelName(target),
+      OPENAI_HOST: target.url,
+      OPENAI_API_KEY: target.key,
+    }),
+    unset: ['OPENAI_BASE_PATH'],
+    needsModel: true,
+    notes: ['for small tasks it requests gpt-4o-mini; give that name to a model in sluice.yaml'],
+  },
+  cursor: {
+    title: 'Cursor',
+    group: 'editor',
+    steps: cursorSteps,
+    needsModel: true,
+    notes: [
+      'Cursor sends requests from its own servers: the gateway needs a public https address and client keys; localhost and private networks cannot be reached',
+      'chat only: Tab completion always uses models of Cursor, and some versions do not use own keys in agent mode',
+      'the address applies to all OpenAI models of Cursor while it is on',
+    ],
+  },
+  vscode: {
+    title: 'VS Code (Copilot Chat)',
+    group: 'editor',
+    file: { home: 'chatLanguageModels.json', text: (target) => formatJson(vscodeModels(target)) },
+    needsModel: true,
+    notes: [
+      'VS Code 1.122 or newer: run "Chat: Manage Language Models", then Add Models > Custom Endpoint, which opens this file',
+      'chat and agents only: inline suggestions and semantic search need a GitHub account and do not use it',
+      'set maxInputTokens and maxOutputTokens to those of your model; each model is a row of its own',
+    ],
+  },
+  zed: {
+    title: 'Zed',
+    group: 'editor',
+    env: ({ key }) => ({ SLUICE_API_KEY: key }),
+    file: { home: '~/.config/zed/settings.json', text: (target) => formatJson(zedSettings(target)) },
+    needsModel: true,
+    notes: [
+      'start Zed from this shell, or enter the key under "agent: open settings" > LLM Providers; a key in settings.json is ignored',
+      'for the agent and the inline assistant: edit predictions and external agents have settings of their own',
+      'set max_tokens to the context size of your model; each model is a row of its own',
+    ],
+  },
+  openwebui: {
+    title: 'Open WebUI',
+    group: 'app',
+    command: 'open-webui',
+    install: 'pip install open-webui',
+    env: ({ url, key }) => ({ OPENAI_API_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key }),
+    args: () => ['serve'],
+    notes: [
+      'these variables count at the first start only; later, change Admin Settings > Connections',
+      'in a container, 127.0.0.1 is the container itself: use an address that it can reach, such as host.docker.internal',
+    ],
+  },
+  librechat: {
+    title: 'LibreChat',
+    group: 'app',
+    file: { home: 'librechat.yaml', text: libreChatConfig },
+    needsModel: true,
+    notes: [
+      'restart LibreChat; with Docker, mount the file at /app/librechat.yaml',
+      'in a container, 127.0.0.1 is the container itself: use an address that it can reach, such as host.docker.internal',
+    ],
+  },
+  openai: { title: 'OpenAI SDKs', group: 'library', env: openaiEnv, isWelcomed: true },
+  anthropic: {
+    title: 'Anthropic SDKs',
+    group: 'library',
+    env: anthropicEnv,
+    unset: ['ANTHROPIC_AUTH_TOKEN'],
+    isWelcomed: true,
+  },
+  google: { title: 'Google Gen AI SDKs', group: 'library', env: googleEnv, unset: GOOGLE_OVERRIDES, isWelcomed: true },
+  python: { title: 'Python SDKs', group: 'library', snippet: { language: 'python', text: pythonSnippet } },
+  'ai-sdk': { title: 'AI SDK', group: 'library', snippet: { language: 'js', text: aiSdkSnippet } },
+  langchain: { title: 'LangChain', group: 'library', snippet: { language: 'js', text: langchainSnippet } },
+  agents: { title: 'OpenAI Agents SDK', group: 'library', snippet: { language: 'js', text: agentsSdkSnippet } },
+  other: {
+    title: 'Any other client',
+    group: 'other',
+    steps: otherSteps,
+    notes: [
+      'all of them also accept the key as authorization: Bearer',
+      'a client that has only one field for an OpenAI-compatible server takes the first base URL',
+    ],
+  },
 };

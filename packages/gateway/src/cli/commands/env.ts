@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { didYouMean, oneLine, safeJson } from '@sluice/lab/text';
-import { type Client, chooseClient, chooseModel, SHELLS, type Shell, setupLines, type Target } from '../../clients/clients.ts';
+import type { Client, Target } from '../../clients/clients.ts';
+import { chooseClient, chooseModel, SHELLS, type Shell, setupLines } from '../../clients/setup.ts';
 import { EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors } from '../../terminal/text.ts';
@@ -65,13 +66,19 @@ function formatFile(id: string, { file }: Client, target: Target): string {
   throw new UsageError(`"${id}" has no settings file; omit --file`);
 }
 
-function formatJson(id: string, { env: variables, unset = [], args, file, snippet }: Client, target: Target): string {
+function formatJson(
+  id: string,
+  { env: variables, unset = [], args, file, snippet, steps, notes = [] }: Client,
+  target: Target,
+): string {
   const setup = {
     env: variables?.(target) ?? {},
     unset,
     args: args?.(target) ?? [],
     file: file ? { path: file.home, text: file.text(target) } : null,
-    snippet: snippet?.(target) ?? null,
+    snippet: snippet?.text(target) ?? null,
+    steps: steps?.(target) ?? [],
+    notes,
   };
   return safeJson(JSON.stringify({ client: id, ...target, model: target.model ?? null, ...setup }));
 }

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { oneLine, systemCode } from '@sluice/lab/text';
-import { type Client, chooseClient, chooseModel, type Target } from '../../clients/clients.ts';
+import type { Client, Target } from '../../clients/clients.ts';
+import { chooseClient, chooseModel, isStartable } from '../../clients/setup.ts';
 import { KEY_VARIABLES } from '../../providers/lookup.ts';
 import { UsageError } from '../../terminal/errors.ts';
 import type { CliIo, Program } from '../../terminal/io.ts';
@@ -22,8 +23,8 @@ interface Options {
 export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
   const [name, ...rest] = words;
   const { client } = chooseClient(name);
-  if (client.env === undefined && client.file === undefined)
-    throw new UsageError(`"${name}" is set up in the code of a program; "sluice env ${name}" prints how`);
+  if (!isStartable(client))
+    throw new UsageError(`"${name}" is set up in its own settings or in code; "sluice env ${name}" prints how`);
   if (client.command === undefined && rest.length === 0)
     throw new UsageError(`name the program to start: sluice run ${name} -- PROGRAM`);
   const inherited = await buildInheritedEnv(options, io);
