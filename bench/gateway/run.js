@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { orderOf } from '../statistics.js';
 import { begin, held, latency, round, SIZES, stalled } from './measures.js';
 import { CORES, here, sleep, start, stop } from './processes.js';
-import { report, reportComparison, write } from './report.js';
+import { report, reportComparison, reportGoals, write } from './report.js';
 import { comparedSubjects, subjects, UPSTREAM_PORT } from './subjects.js';
 
 const { values: options } = parseArgs({
@@ -36,6 +36,7 @@ try {
   const seconds = (performance.now() - begun) / 1000;
   const text = options.against ? reportComparison(rows, size, seconds) : report(rows, size, seconds);
   console.log(text);
+  if (!options.against) console.log(`\n${reportGoals(rows)}`);
   if (!options.quick && !options.only && !options.against) write(text);
 } finally {
   await stop(upstream);
