@@ -30,7 +30,7 @@ try {
   run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', ...tarballs], folder);
   const version = execFileSync('npx', ['sluice', '--version'], { cwd: folder, encoding: 'utf8' }).trim();
   const expected = readManifest('packages/gateway').version;
-  if (version !== expected) throw new Error(`npx sluice --version prints ${version} instead of ${expected}`);
+  if (version !== expected) throw new Error(`sluice --version prints ${version} instead of ${expected}`);
   console.log(`installed from tarballs: sluice ${version}`);
 } finally {
   rmSync(folder, { recursive: true });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -107,6 +108,38 @@ test('the commands of the README exist', () => {
   expect(text).toContain('npm ci && npm start');
   expect(text).toContain('npm ci && npm test');
 });
+
+/** Files of the repository that people read or copy from, and programs, whose texts are printed. */
+const written = execFileSync(
+  'git',
+  ['ls-files', '*.md', 'examples', 'deploy', 'scripts', 'site', 'packages/*/src/*', 'packages/*/bin/*'],
+  {
+    cwd: root,
+    encoding: 'utf8',
+  },
+)
+  .split('\n')
+  .filter((name) => /\.(md|js|ts|tsx|sh|ya?ml|html)$/.test(name) && name !== 'CHANGELOG.md');
+
+/** Files that still have it, until the packages are published or the guide of the installation is rewritten. */
+const NPX_LEFT = new Set(['docs/install.md', 'examples/ci/doctor.yml']);
+
+test('the command is "sluice" everywhere: npx would fetch a package that is not published', () => {
+  expect(written.length).toBeGreaterThan(500);
+  const found = written.filter((name) => !NPX_LEFT.has(name) && NPX_OF_OURS.test(readFileSync(join(root, name), 'utf8')));
+  expect(found).toEqual([]);
+});
+
+const NPX_OF_OURS = /\b(?:npx|npm exec)(?: +-{1,2}[\w-]*)* +(?:sluice|@sluice\/)/;
+
+test.each([
+  ['npx sluice', true],
+  ['npx -y sluice@latest doctor', true],
+  ['npx --yes @sluice/core', true],
+  ['npm exec -- sluice', true],
+  ['npx vitest run', false],
+  ['sluice env claude', false],
+])('%s runs a package of ours: %s', (text, isOurs) => expect(NPX_OF_OURS.test(text)).toBe(isOurs));
 
 test('no file contains a machine path or a registry host', () => {
   const files = [...pages, 'package.json', 'package-lock.json', 'test/sdk-next/package-lock.json', 'biome.json'];

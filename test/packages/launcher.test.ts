@@ -8,7 +8,7 @@ import { CONSOLE } from '../../scripts/build/packages.js';
 import { IS_NIGHT } from '../night.ts';
 import { linkDependencies, ROOT } from './packed.ts';
 
-// `npx sluice` in a fresh clone: the command builds itself.
+// The command of a fresh clone builds itself.
 
 const run = promisify(execFile);
 const LEFT_OUT = new Set(['node_modules', 'dist', 'out', '.cache', 'test']);

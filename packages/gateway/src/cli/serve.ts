@@ -54,6 +54,7 @@ export const buildWelcome = ({ url, state, file, issueConsoleToken }: Running): 
 export function formatWelcome(
   { url, state, keys, file, issueConsoleToken }: Running,
   { bold, dim, green, yellow }: Colors,
+  env: CliIo['env'] = {},
 ): string {
   const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo);
   const isDemo = providers.length === 0;
@@ -77,6 +78,8 @@ export function formatWelcome(
     ...pasteLines({ url: findReachableUrl(url), model, key: state.keys.length > 0 || keys.isUsed ? 'YOUR_KEY' : 'any' }, dim),
     '',
     `More clients: ${bold('sluice env CLIENT')} prints what to set, ${bold('sluice run CLIENT')} starts one.`,
+    // "npm start" works without an installed command.
+    ...(env['npm_lifecycle_event'] === 'start' ? [`To install the command: ${bold('npm run install-sluice')}`] : []),
     dim(`Metrics: ${url}/metrics   Health: ${url}/health/ready   Stop: Ctrl-C`),
     '',
   ];

@@ -148,6 +148,13 @@ describe('a gateway', () => {
     expect([status, headers['content-type'], headers['content-length']]).toEqual([200, 'text/plain; charset=utf-8', '7']);
   });
 
+  test.each([
+    [{}, false],
+    [{ npm_lifecycle_event: 'start' }, true],
+  ])('the welcome of a gateway with %j explains how the command is installed: %s', (env, isExplained) => {
+    expect(formatWelcome(gateway, pico.createColors(false), env).includes('npm run install-sluice')).toBe(isExplained);
+  });
+
   test('the welcome has a link whose token opens one session, and no log has it', async () => {
     const text = formatWelcome(gateway, pico.createColors(false));
     const [, url, token = ''] = /Console: (\S+)\/#token=([\w-]{43}) /.exec(text) ?? [];

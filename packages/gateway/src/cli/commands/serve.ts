@@ -101,7 +101,9 @@ const logListening = ({ url, file, state, log }: Running): void =>
   log.info({ url, ...(file !== undefined && { config: file }), providers: state.providers.size }, 'listening');
 
 const formatStart = (running: Running, json: boolean, io: CliIo): string =>
-  json ? (formatJsonLine(buildWelcome(running))?.join('') ?? '') : formatWelcome(running, chooseColors(io.stdout, io.env));
+  json
+    ? (formatJsonLine(buildWelcome(running))?.join('') ?? '')
+    : formatWelcome(running, chooseColors(io.stdout, io.env), io.env);
 
 async function stop({ log, state, close }: Running): Promise<void> {
   log.info({ deadline_ms: state.limits.drainMs }, 'draining');
