@@ -143,7 +143,7 @@ const AREAS: Readonly<Record<string, () => Text[]>> = {
   strings: () => listFiles('packages/*/src/*.ts').flatMap((path) => listStrings(path, read(path))),
   'test titles': () => listFiles('test/*.test.ts', 'packages/*/test/*.test.ts').flatMap((path) => listTitles(path, read(path))),
   pages: () =>
-    listFiles('docs/*.md', 'README.md', 'CHANGELOG.md', 'SECURITY.md')
+    listFiles('docs/*.md', 'examples/*.md', 'packages/*/README.md', 'README.md', 'CHANGELOG.md', 'SECURITY.md')
       .filter((path) => !isQuoting(path))
       .flatMap((path) => listProse(path, read(path))),
 };

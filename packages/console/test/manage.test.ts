@@ -157,7 +157,7 @@ describe('keys, usage and configuration', { ...needs('chromium'), timeout: PATIE
     const first = await showKey('carol');
     const rotate = async (overlap: string): Promise<string> => {
       await row('carol').getByRole('button', { name: 'rotate' }).click();
-      await page.getByLabel('The secret of now stays valid for').fill(overlap);
+      await page.getByLabel('The current secret stays valid for').fill(overlap);
       await page.getByRole('button', { name: 'Rotate', exact: true }).click();
       await page.getByRole('region', { name: 'Secret', exact: true }).waitFor();
       const next = await readSecret();
@@ -174,7 +174,7 @@ describe('keys, usage and configuration', { ...needs('chromium'), timeout: PATIE
   test('a key is revoked when its name was typed, and then refused', async () => {
     const secret = await showKey('dave');
     await row('dave').getByRole('button', { name: 'revoke' }).click();
-    const button = page.getByRole('button', { name: 'Revoke for ever' });
+    const button = page.getByRole('button', { name: 'Revoke the key' });
     await page.getByLabel('Type the name of the key').fill('dav');
     expect(await button.isDisabled()).toBe(true);
     expect(await send(secret)).toBe(200);

@@ -277,7 +277,7 @@ describe('sending from the console', { ...needs('chromium'), timeout: PATIENCE_M
     await visit('#/playground');
     await page.getByLabel('model').fill('fast');
     await page.getByRole('button', { name: 'Send' }).click();
-    await page.getByText('Write a message of the user.').waitFor();
+    await page.getByText('Write a user message.').waitFor();
     await page.getByLabel('user').fill('hi');
     rig.upstream.respond = (_, response) => {
       response.writeHead(400, { 'content-type': 'application/json' });

@@ -91,9 +91,7 @@ function Form({ capture, sender, keyId }: FormProps): JSX.Element {
           to another model.
         </p>
       )}
-      <p class="muted">
-        The request passes the limits and the budget of the key, and costs what it costs. It has the tag "console".
-      </p>
+      <p class="muted">The request counts against the limits and the budget of the key, and gets the tag "console".</p>
     </form>
   );
 }

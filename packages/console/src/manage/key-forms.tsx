@@ -212,8 +212,8 @@ export function RotateKey({ record, onDone, onCancel }: KeyFormProps<Issued>): J
           <p>The key gets another secret, which is shown once.</p>
           <Field
             id="overlap"
-            label="The secret of now stays valid for"
-            hint="24h, 7d; 0 for not at all"
+            label="The current secret stays valid for"
+            hint="24h, 7d; 0 ends it at once"
             value={overlap}
             error={errorOf('overlap')}
             isRequired
@@ -233,7 +233,7 @@ export function RevokeKey({ record, onDone, onCancel }: KeyFormProps<Key>): JSX.
   return (
     <RequestForm
       title={`Revoke ${record.name}`}
-      button="Revoke for ever"
+      button="Revoke the key"
       send={send}
       onDone={onDone}
       onCancel={onCancel}

@@ -60,7 +60,7 @@ function StatusSection(): JSX.Element {
 /** Keys of the file and of the store. A gateway without any is open to this machine. */
 function describeKeys({ client_keys, stored_keys }: { client_keys: number; stored_keys: number }): string {
   if (client_keys + stored_keys === 0) return 'none: this machine only';
-  return `${stored_keys} of the store, ${client_keys} of the configuration`;
+  return `${stored_keys} created, ${client_keys} in the configuration`;
 }
 
 interface StoreStatus {

@@ -72,13 +72,13 @@ export function buildChat(draft: Draft): Record<string, unknown> {
   const { model, system, messages, isStream } = draft;
   if (model.trim() === '') throw new DraftError('Choose a model.');
   const sent = messages.filter((message) => !isEmpty(message));
-  if (!sent.some(({ role }) => role === 'user')) throw new DraftError('Write a message of the user.');
+  if (!sent.some(({ role }) => role === 'user')) throw new DraftError('Write a user message.');
   const images = sent.flatMap((message) => message.images);
   if (images.reduce((sum, { url }) => sum + url.length, 0) > MAX_IMAGE_CHARACTERS)
     throw new DraftError('The images have more than 15 MB together; remove some.');
   const tools = readTools(draft.tools);
   const temperature = readNumber('Temperature', draft.temperature);
-  const max_tokens = readNumber('The limit of tokens', draft.maxTokens);
+  const max_tokens = readNumber('The token limit', draft.maxTokens);
   return {
     model: model.trim(),
     messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...sent.map(buildMessage)],

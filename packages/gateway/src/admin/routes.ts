@@ -358,7 +358,7 @@ const TABLE = [
     path: 'prices',
     about: 'The version of the price table, and the price of one model',
     access: 'read',
-    query: { provider: text('The id of a provider.'), model: text('The name of the model there.') },
+    query: { provider: text('The id of a provider.'), model: text('The name of the model at that provider.') },
     response: z.strictObject({ version: z.string(), configured: z.array(z.string()), price: PRICE.nullable() }),
     handle({ query: { provider, model }, context }) {
       if ((provider === undefined) !== (model === undefined))

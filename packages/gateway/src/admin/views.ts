@@ -344,7 +344,7 @@ export const CONFIG = z.strictObject({
   file: text,
   listen: z.strictObject({ host: z.string(), port: count }),
   client_keys: count.describe('Number of client keys of the configuration.'),
-  stored_keys: count.describe('Number of client keys of the store that are not revoked.'),
+  stored_keys: count.describe('Number of stored client keys that are not revoked.'),
   has_admin_key: z.boolean(),
   has_metrics_key: z.boolean(),
   metrics_listen: z.strictObject({ host: z.string(), port: count }).nullable(),

@@ -389,7 +389,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       overlap: {
         type: 'string',
         value: 'D',
-        summary: 'rotate: how long the previous secret stays valid (24h); 0 for not at all',
+        summary: 'rotate: how long the previous secret stays valid (24h); 0 ends it at once',
       },
       now: { type: 'boolean', summary: 'revoke: also end running requests of the key' },
       all: { type: 'boolean', summary: 'list: also revoked keys' },
