@@ -18,7 +18,7 @@ import { countCommands, findMissingLine, readSteps } from './guides/steps.js';
 
 /** The guides, who follows them, and what they take for granted besides node, git and npm. */
 const GUIDES = [
-  { name: 'broken-stream', page: 'docs/start-broken-stream.md', world: ['server'] },
+  { name: 'broken-stream', page: 'docs/start-broken-stream.md' },
   { name: 'agent', page: 'docs/start-agent.md', world: ['claude'] },
   { name: 'team', page: 'docs/start-team.md' },
   { name: 'team-session', page: 'docs/teams.md' },
@@ -29,19 +29,19 @@ const GUIDES = [
 const PORTS = [4141, 8000, 9464];
 const CLAUDE_CODE = '@anthropic-ai/claude-code@2.1.197';
 
+/** What a server prints when it is ready. */
+const READY = / on http:\/\/\S+:\d+/;
+
 /** The line of a guide that installs the command. */
 const INSTALLS = 'npm ci && npm run install-sluice';
 
-/** For guides that begin with an installed command. */
-const INSTALL = `( git clone --quiet <repository> sluice && cd sluice && ${INSTALLS} )`;
+/** Instead of it with `--here`: the library of this checkout, into the clone. */
+const COPIES_BUILD = `cp -R '${join(ROOT, 'packages/core/dist')}' packages/core/`;
 
 /** What a reader puts in place of "…". */
 const VALUES = {
   OPENAI_API_KEY: 'sk-guide-0000000000000000',
   ANTHROPIC_API_KEY: 'sk-ant-guide-000000000000',
-  SLUICE_KEY_ALICE: 'a-key-of-alice-0123456789',
-  SLUICE_KEY_CI: 'a-key-of-ci-0123456789ab',
-  SLUICE_KEY: 'a-key-of-alice-0123456789',
 };
 
 const { values: options } = parseArgs({
@@ -98,25 +98,28 @@ function copyRepository() {
 
 async function follow({ name, page, world = [] }, repository) {
   const home = join(folder, name);
-  for (const path of [home, join(home, 'work')]) createFolder(path);
+  createFolder(home);
+  // A response with an error fails a step; by itself, curl prints it and succeeds.
+  writeFileSync(join(home, '.curlrc'), 'fail-with-body\n');
   const env = { ...buildEnvironment(home), ...(await prepareWorld(world, home)) };
-  const session = new Session({ cwd: join(home, 'work'), env, ...ids }, home);
+  const session = new Session({ cwd: home, env, ...ids }, home);
   const begun = performance.now();
   const counts = { commands: 0, skipped: [] };
   console.log(`== ${name}: ${page}`);
   try {
     const text = readFileSync(join(ROOT, page), 'utf8');
+    await expectSuccess(session, `git clone --quiet ${repository} sluice && cd sluice`, 0, 'before');
     if (options.here) placeCommand(home);
-    else if (!text.includes(INSTALLS)) await expectSuccess(session, fillIn(INSTALL, repository), 0, 'docs/install.md');
-    for (const step of readSteps(text, available)) await take(step, { page, repository, session, counts });
+    else if (!text.includes(INSTALLS)) await expectSuccess(session, INSTALLS, 0, 'docs/install.md');
+    for (const step of readSteps(text, available)) await take(step, { page, session, counts });
   } finally {
     await session.end();
   }
   return { name, page, minutes: (performance.now() - begun) / 60_000, ...counts };
 }
 
-async function take(step, { page, repository, session, counts }) {
-  const code = fillIn(step.code, repository);
+async function take(step, { page, session, counts }) {
+  const code = fillIn(step.code);
   const place = `${page}:${step.line}`;
   switch (step.kind) {
     case 'skip':
@@ -128,7 +131,7 @@ async function take(step, { page, repository, session, counts }) {
     case 'terminal':
       counts.commands += countCommands(code);
       console.log(`  ${place}  ${code.trim()}  (in its own terminal)`);
-      await session.start(code, /listens on/);
+      await session.start(code, READY);
       return;
     case 'run': {
       counts.commands += countCommands(code);
@@ -150,10 +153,10 @@ async function expectSuccess(session, code, exit, place) {
   return result.output;
 }
 
-/** Puts in what a reader has to: the address of the repository, and values of variables. */
-function fillIn(code, repository) {
-  const line = options.here ? code.replaceAll(` && ${INSTALLS}`, '') : code;
-  return line.replaceAll('<repository>', repository).replaceAll(/\b([A-Z][A-Z_]*)=…/g, (_, name) => {
+/** Puts in the values that a reader has to. */
+function fillIn(code) {
+  const line = options.here ? code.replaceAll(INSTALLS, COPIES_BUILD) : code;
+  return line.replaceAll(/\b([A-Z][A-Z_]*)=…/g, (_, name) => {
     if (!(name in VALUES)) throw new Error(`a guide wants a value for ${name}, and scripts/check-guides.js has none`);
     return `${name}=${VALUES[name]}`;
   });
@@ -196,7 +199,6 @@ function createFolder(path) {
 /** Starts what a guide takes for granted, and returns the variables that lead to it. The demo gateway takes the place of all providers. */
 async function prepareWorld(world, home) {
   const provider = await startProgram(['serve', '--port', '0', '--data', 'memory'], home);
-  if (world.includes('server')) await startProgram(['replay', '--port', '8000', join(ROOT, 'examples/broken-stream.sse')], home);
   if (world.includes('claude')) installClaude(home);
   return { OPENAI_BASE_URL: `${provider}/v1`, ANTHROPIC_BASE_URL: provider };
 }

@@ -8,6 +8,9 @@ import { createInterface } from 'node:readline';
 /** Milliseconds until a step has failed. `npm ci` on a busy machine takes minutes. */
 const MOST_MS = 600_000;
 
+/** Milliseconds until a program in a terminal of its own has to be ready. */
+const READY_MS = 60_000;
+
 /** How often the output of a program in a terminal of its own is read. */
 const POLL_MS = 50;
 
@@ -56,12 +59,12 @@ export class Session {
     const file = this.#nextFile();
     this.#write(`: > ${quote(file)}; ( eval ${quote(code)} ) > ${quote(file)} 2>&1 < /dev/null & echo $! >&3\n`);
     const id = Number(await this.#readResult(code));
-    const until = Date.now() + MOST_MS;
+    const until = Date.now() + READY_MS;
     for (;;) {
       const output = readFileSync(file, 'utf8');
       if (ready.test(output)) return;
       if (!isAlive(id)) throw new Error(`${code.trim()}: ended before it was ready:\n${output}`);
-      if (Date.now() > until) throw new Error(`${code.trim()}: not ready after ${MOST_MS / 1000} s:\n${output}`);
+      if (Date.now() > until) throw new Error(`${code.trim()}: not ready after ${READY_MS / 1000} s:\n${output}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }

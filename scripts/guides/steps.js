@@ -5,7 +5,7 @@
  *   ```sh terminal             a program in a terminal of its own, until the end of the guide; the next step follows when it is ready
  *   ```sh needs=docker         commands that need something that most machines lack; skipped, with the reason, unless asked for
  *   ```console                 commands after "$ ", each followed by what it prints
- *   ```yaml, ts, js, json      a file, if the first line is a comment with its name; else an illustration
+ *   ```yaml, ts, js            a file, if the first line is a comment with its name; else an illustration
  */
 import { listFences, readFlag } from './fences.js';
 
@@ -27,28 +27,29 @@ export function readSteps(text, available = new Set()) {
 }
 
 /** Languages of files. */
-const FILES = new Set(['yaml', 'json', 'js', 'ts']);
+const FILES = new Set(['yaml', 'js', 'ts']);
 
 function readFence({ language, flags, code }, available) {
   const needs = readFlag(flags, 'needs');
   if (needs !== undefined && !available.has(needs)) return [{ kind: 'skip', code, needs }];
   if (language === 'sh' && flags.includes('terminal')) return [{ kind: 'terminal', code }];
-  if (language === 'sh') return [{ kind: 'run', code, exit: Number(readFlag(flags, 'exit') ?? 0) }];
-  if (language === 'console') return readConsole(code);
+  const exit = Number(readFlag(flags, 'exit') ?? 0);
+  if (language === 'sh') return [{ kind: 'run', code, exit }];
+  if (language === 'console') return readConsole(code, exit);
   if (!FILES.has(language)) return [];
   const name = /^(?:#|\/\/) (\S+\.\w+)\n/.exec(code)?.[1];
   return name === undefined ? [] : [{ kind: 'file', name, code }];
 }
 
 /** Lines after "$ " are commands, and what follows is printed by them. */
-function readConsole(code) {
+function readConsole(code, exit) {
   return code
     .split(/^\$ /m)
     .slice(1)
     .map((part) => {
       const [command = '', ...printed] = part.split('\n');
       const prints = printed.join('\n').trim();
-      return prints === '' ? { kind: 'run', code: command, exit: 0 } : { kind: 'run', code: command, exit: 0, prints };
+      return { kind: 'run', code: command, exit, ...(prints === '' ? {} : { prints }) };
     });
 }
 
