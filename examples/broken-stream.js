@@ -1,4 +1,4 @@
-// `npm start`: a chat stream with the mistakes that real servers make, and what Sluice reads out of it.
+// A chat stream with the mistakes that real servers make, and what Sluice reads out of it.
 import { createReadStream, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
