@@ -1,10 +1,16 @@
-/** Opens the built site in Chromium: `npm run site:check`. Search works, no error, no violation of accessibility, no other host. */
-import { existsSync, readFileSync } from 'node:fs';
+/**
+ * Opens the built site in Chromium: `npm run site:check`. No error, no violation of accessibility, no other host; searches find
+ * the guide first; code blocks are not cut, at 1440 and at 390 pixels. `--pictures DIR` writes screenshots.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { delimiter, extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import MiniSearch from 'minisearch';
 import { chromium } from 'playwright-core';
+import { EXPECTED, SEARCH_OPTIONS } from './search.js';
 
 const DIST = fileURLToPath(new URL('dist', import.meta.url));
 
@@ -20,9 +26,13 @@ const TYPES = {
   '.woff2': 'font/woff2',
 };
 
+/** Widths of a desktop and of a phone. */
+const WIDTHS = [1440, 390];
+
 /** Pages of each kind. */
 const PAGES = [
   '/',
+  '/contents.html',
   '/doctor.html',
   '/config.html',
   '/errors/',
@@ -30,6 +40,9 @@ const PAGES = [
   '/rules/',
   '/reference/',
 ];
+
+/** Pages whose screenshots are written. */
+const PICTURED = new Set(['index.html', 'start-broken-stream.html', 'clients.html', 'architecture.html']);
 
 const findings = [];
 const server = createServer(serve);
@@ -39,13 +52,17 @@ const browser = await chromium.launch({ executablePath: findChromium(), args: ['
 try {
   for (const colorScheme of ['light', 'dark']) await checkPages(colorScheme);
   await checkSearch();
+  await checkRanking();
   await checkTexts();
+  for (const width of WIDTHS) await checkLayout(width);
 } finally {
   await browser.close();
   server.close();
 }
 for (const finding of findings) console.error(finding);
-console.log(`${PAGES.length} pages in two colour schemes, search and texts: ${findings.length} findings`);
+console.log(
+  `${PAGES.length} pages in two colour schemes, ${Object.keys(EXPECTED).length} searches, layout and texts: ${findings.length} findings`,
+);
 process.exitCode = findings.length > 0 ? 1 : 0;
 
 function serve({ url }, response) {
@@ -56,7 +73,7 @@ function serve({ url }, response) {
 }
 
 function findChromium() {
-  const names = ['chromium', 'chromium-browser', 'google-chrome'];
+  const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
   const folders = (process.env.PATH ?? '').split(delimiter);
   const paths = [process.env.CHROMIUM ?? '', ...folders.flatMap((folder) => names.map((name) => join(folder, name)))];
   const found = paths.find((path) => path !== '' && existsSync(path));
@@ -107,6 +124,50 @@ async function checkSearch() {
   await page.waitForLoadState('networkidle');
   if ((await page.locator('h1').count()) !== 1) findings.push(`search: ${page.url()} has no heading`);
   await page.close();
+}
+
+/** The guide comes first: the same index and options as in the page. */
+async function checkRanking() {
+  const chunks = join(DIST, 'assets/chunks');
+  const file = readdirSync(chunks).find((name) => name.startsWith('@localSearchIndexroot'));
+  const { default: json } = await import(join(chunks, file));
+  const index = MiniSearch.loadJSON(json, { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'] });
+  for (const [query, expected] of Object.entries(EXPECTED)) {
+    const pages = index.search(query, SEARCH_OPTIONS).map(({ id }) => id.replace(/^\/|\.html.*$|#.*$/g, ''));
+    if (pages[0] !== expected)
+      findings.push(`search "${query}": ${[...new Set(pages)].slice(0, 4).join(', ')} instead of ${expected}`);
+  }
+}
+
+/** Nothing is cut at the right, and no line is highlighted: on every guide. */
+async function checkLayout(width) {
+  const { pictures } = parseArgs({ options: { pictures: { type: 'string' } } }).values;
+  if (pictures !== undefined) mkdirSync(pictures, { recursive: true });
+  const page = await openPage('/', { viewport: { width, height: 900 } });
+  for (const path of readdirSync(DIST).filter((file) => file.endsWith('.html') && file !== 'fields.html')) {
+    await page.goto(`${origin}/${path}`, { waitUntil: 'load' });
+    for (const finding of await page.evaluate(findCutBlocks)) findings.push(`/${path} at ${width} px: ${finding}`);
+    if (pictures !== undefined && PICTURED.has(path)) await page.screenshot({ path: join(pictures, `${path}-${width}.png`) });
+  }
+  await page.close();
+}
+
+/** Runs in the page. */
+function findCutBlocks() {
+  const isCut = (element) => element.scrollWidth > element.clientWidth + 1;
+  const blocks = [...document.querySelectorAll('.vp-doc div[class*="language-"]')].flatMap((block) => {
+    const pre = block.querySelector('pre');
+    const language = /language-(\w*)/.exec(block.className)?.[1];
+    const mayScroll =
+      !/^(sh|ts|js|json|yaml|toml|python)$/.test(language) && getComputedStyle(pre).backgroundImage.includes('gradient');
+    return isCut(pre) && !mayScroll ? [`a block of ${language} is cut: ${pre.textContent.slice(0, 60)}`] : [];
+  });
+  const highlighted = document.querySelectorAll('.line.highlighted').length;
+  return [
+    ...blocks,
+    ...(highlighted > 0 ? [`${highlighted} lines are highlighted`] : []),
+    ...(isCut(document.documentElement) ? ['the page is wider than the window'] : []),
+  ];
 }
 
 async function checkTexts() {

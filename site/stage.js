@@ -1,7 +1,7 @@
 /** Collects the pages of the site in .cache/pages: docs/, the API reference, and a page for each error text. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RULES } from '../packages/core/dist/index.js';
 import { findBreakage } from '../packages/core/dist/internal.js';
@@ -16,13 +16,16 @@ const REPOSITORY = 'https://github.com/sluice-dev/sluice';
 export function stage() {
   rmSync(PAGES, { recursive: true, force: true });
   cpSync(join(ROOT, 'docs'), PAGES, { recursive: true });
+  mkdirSync(join(PAGES, 'public'));
+  cpSync(join(ROOT, 'site/logo.svg'), join(PAGES, 'public/logo.svg'));
   writeReference();
   const errors = writeErrors();
   for (const file of listPages()) {
     const path = join(PAGES, file);
     writeFileSync(path, adapt(readFileSync(path, 'utf8'), file));
-    if (posix.basename(file) === 'README.md') renameSync(path, join(dirname(path), 'index.md'));
+    if (posix.basename(file) === 'README.md') renameSync(path, join(PAGES, renameIndex(file)));
   }
+  cpSync(join(ROOT, 'site/home.md'), join(PAGES, 'index.md'));
   writeFileSync(join(ROOT, 'site/.cache/site.json'), JSON.stringify({ sidebar: buildSidebar(errors) }));
 }
 
@@ -32,14 +35,19 @@ export const listPages = () =>
     .filter((file) => file.endsWith('.md'))
     .toSorted();
 
-/** The first heading of a page. */
-export const readTitle = (file) =>
-  /^# (.+)$/m.exec(readFileSync(join(PAGES, file), 'utf8'))?.[1]?.replace(/\\(.)/g, '$1') ?? file;
+/** The list of all pages makes room for the front page; other folders begin with theirs. */
+const renameIndex = (path) => path.replace(/(^|\/)README\.md$/, (_, folder) => (folder === '' ? 'contents.md' : '/index.md'));
 
-/** Links out of docs/ go to the repository, and comments for tests go away. */
+/** The first heading of a page, or the title of the front page. */
+export const readTitle = (file) =>
+  /^(?:# |title: )(.+)$/m.exec(readFileSync(join(PAGES, file), 'utf8'))?.[1]?.replace(/\\(.)/g, '$1') ?? file;
+
+/** Links out of docs/ go to the repository; comments for tests and flags of code blocks, such as `sh run exit=1`, go away. */
 function adapt(text, file) {
   const parts = text.split(/(^```[\s\S]*?^```$|`[^`\n]+`)/m);
-  const adapted = parts.map((part, i) => (i % 2 === 1 ? part : adaptText(part, file))).join('');
+  const adapted = parts
+    .map((part, i) => (i % 2 === 1 ? part.replace(/^(```\S+)[^\n]*\n/, '$1\n') : adaptText(part, file)))
+    .join('');
   return file.startsWith('reference/') ? adapted : adapted.trimStart();
 }
 
@@ -55,7 +63,7 @@ function adaptLink(target, file) {
   if (/^([a-z]+:|#)/.test(target)) return target;
   const [path, anchor = ''] = target.split(/(?=#)/);
   const inDocs = posix.normalize(posix.join(posix.dirname(file), path));
-  if (!inDocs.startsWith('../')) return `${path.replace(/(^|\/)README\.md$/, '$1index.md')}${anchor}`;
+  if (!inDocs.startsWith('../')) return posix.basename(path) === 'README.md' ? `/${renameIndex(inDocs)}${anchor}` : target;
   const inRepository = inDocs.slice('../'.length);
   if (!existsSync(join(ROOT, inRepository))) throw new Error(`docs/${file}: ${target} does not exist`);
   return `${REPOSITORY}/${statSync(join(ROOT, inRepository)).isDirectory() ? 'tree' : 'blob'}/main/${inRepository}${anchor}`;
@@ -181,11 +189,11 @@ const formatErrorIndex = (pages) =>
 
 /** The sections of docs/README.md, each with the pages that it links. */
 function buildSidebar() {
-  const index = readFileSync(join(PAGES, 'index.md'), 'utf8');
+  const index = readFileSync(join(PAGES, 'contents.md'), 'utf8');
   const sections = index.split(/^## /m).slice(1);
   const docs = sections.map((section) => ({
     text: section.split('\n', 1)[0],
-    items: [...section.matchAll(/\]\(([\w/-]+)\.md(?:#[\w-]+)?\)/g)].map(([, page]) => ({
+    items: [...section.matchAll(/\]\(\/?([\w/-]+)\.md(?:#[\w-]+)?\)/g)].map(([, page]) => ({
       text: readTitle(`${page}.md`).replace(/`/g, ''),
       link: `/${page.replace(/index$/, '')}`,
     })),
