@@ -28,7 +28,15 @@ export default {
       ignore: ['scripts/clients/state/*.mjs'],
       // The first is in test/sdk-next, with a lockfile of its own; the second is of the console, whose elements tsconfig.json reads; the others are
       // programs that scripts/check-packages.js runs, and what the site has in its own lockfile.
-      ignoreDependencies: ['openai-7', 'preact', 'publint', '@arethetypeswrong/cli', 'vitepress', 'vue', 'minisearch', 'playwright-core'],
+      ignoreDependencies: [
+        'openai-7',
+        'preact',
+        'publint',
+        '@arethetypeswrong/cli',
+        'vitepress',
+        'minisearch',
+        'playwright-core',
+      ],
     },
     'packages/console': {
       entry: ['index.html', 'src/inspector/standalone.tsx', 'src/css.d.ts', 'scripts/*.js'],
