@@ -44,11 +44,11 @@ export interface Gateway {
 
 const BINARY = fileURLToPath(new URL('../../gateway/bin/sluice.js', import.meta.url));
 
-/** Starts a gateway. Without a configuration, it has the demo model alone. */
+/** Starts a gateway. Without a configuration, it has the demo model alone; without `data` in it, everything is in memory. */
 export async function startGateway(config: object = {}, env: Record<string, string> = {}): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-console-'));
   writeFileSync(join(folder, 'sluice.json'), JSON.stringify({ log: { level: 'error' }, ...config }));
-  const args = ['serve', '--json', '--port', '0', '--data', 'memory', '--config', 'sluice.json'];
+  const args = ['serve', '--json', '--port', '0', ...('data' in config ? [] : ['--data', 'memory']), '--config', 'sluice.json'];
   const gateway = spawn(process.execPath, [BINARY, ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'], HOME: folder, ...env },

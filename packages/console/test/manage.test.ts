@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { needs } from '../../../test/needs/needs.ts';
-import { chat, checkAccessibility, openConsole, PATIENCE_MS, useConsole } from './browser.ts';
+import { chat, checkAccessibility, openConsole, PATIENCE_MS, startGateway, useConsole } from './browser.ts';
 
 const ADMIN_KEY = 'the-admin-key-of-the-manage-tests';
 const FILE_KEY = 'the-client-key-of-the-manage-tests';
@@ -108,6 +108,24 @@ describe('keys, usage and configuration', { ...needs('chromium'), timeout: PATIE
     await row(name).waitFor();
     return secret;
   };
+
+  test('the page says that keys are lost with a gateway that keeps its data in memory, and is silent with a data folder', async () => {
+    const warning = /Keys created here are lost when the gateway stops.*Restart it with a data folder/;
+    await visit('#/keys');
+    const shown = page.getByRole('alert').getByText(warning);
+    await shown.waitFor();
+    expect(await shown.getAttribute('class')).toBe('failure');
+    const lasting = await startGateway({ data: './data' }, { SLUICE_ADMIN_KEY });
+    try {
+      const watched = await openConsole(rig.browser, lasting);
+      await watched.page.goto(`${lasting.url}/#/keys`);
+      await watched.page.getByText('No keys have been created yet').waitFor();
+      expect(await watched.page.getByRole('alert').count()).toBe(0);
+      await watched.context.close();
+    } finally {
+      await lasting.close();
+    }
+  });
 
   test('a key is created by keyboard, its secret is shown once, and a request beyond its models is refused', async () => {
     await visit('#/keys');

@@ -8,7 +8,7 @@ import { formatCost, formatDateTime } from '../lib/format.ts';
 import { useKeys } from '../lib/keys.ts';
 import { formatRoute, route, setParameters } from '../lib/router.ts';
 import { CreateKey, EditKey, type Issued, RevokeKey, RotateKey, SecretOnce } from '../manage/key-forms.tsx';
-import { Await, ScrollRegion, Section } from '../ui/parts.tsx';
+import { Await, Failure, ScrollRegion, Section } from '../ui/parts.tsx';
 import '../manage/manage.css';
 
 /** Keys of one request; further ones are loaded on demand. */
@@ -26,11 +26,12 @@ export default function Keys(): JSX.Element {
   const [issued, setIssued] = useState<Issued>();
   const load = async (signal: AbortSignal) => {
     const query = { state: state === 'all' ? undefined : state, limit: Math.min(limit, 1000) };
-    const [{ keys, next }, { budgets }] = await Promise.all([
+    const [{ keys, next }, { budgets }, { is_persistent: isPersistent }] = await Promise.all([
       call('GET keys', { signal, query }),
       call('GET budgets', { signal }),
+      call('GET store', { signal }),
     ]);
-    return { keys, next, budgets };
+    return { keys, next, budgets, isPersistent };
   };
   const loaded = useLoaded(load, [state, limit], { revision });
   const open = (next: Action | '', key = ''): void => {
@@ -66,6 +67,7 @@ export default function Keys(): JSX.Element {
           </button>
         </span>
       </header>
+      {loaded.is === 'ready' && !loaded.value.isPersistent && <Failure message={LOSS} />}
       {issued && <SecretOnce issued={issued} onClose={() => setIssued(undefined)} />}
       {action === 'create' && <CreateKey onDone={finish} onCancel={() => open('')} />}
       {chosen && action === 'edit' && (
@@ -92,6 +94,9 @@ export default function Keys(): JSX.Element {
     </div>
   );
 }
+
+const LOSS =
+  'Keys created here are lost when the gateway stops, because it keeps its data in memory. Restart it with a data folder (--data, SLUICE_DATA, or “data” in its configuration) before you create keys.';
 
 const NoKeys = ({ state }: { state: string }): JSX.Element =>
   state === 'active' || state === 'all' ? (

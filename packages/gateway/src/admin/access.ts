@@ -216,7 +216,7 @@ const KEY_ACCESS: Caller = { kind: 'key', expires: null, mayReadSensitive: true 
 
 const LOCAL_ACCESS: Caller = { kind: 'local', expires: null, mayReadSensitive: false };
 
-const WHAT_TO_SET = 'set admin.key in the configuration, or SLUICE_ADMIN_KEY';
+const WHAT_TO_SET = 'set admin.key in the configuration of the gateway, or SLUICE_ADMIN_KEY in its environment';
 
 const HOW_TO_SEND = 'send it as Authorization: Bearer or x-api-key';
 

@@ -64,7 +64,11 @@ export const KEY = z.strictObject({
 });
 
 /** A key with its secret, which is shown once. */
-export const ISSUED_KEY = z.strictObject({ key: KEY, secret: z.string().describe('Shown once; the gateway does not keep it.') });
+export const ISSUED_KEY = z.strictObject({
+  key: KEY,
+  secret: z.string().describe('Shown once; the gateway does not keep it.'),
+  is_persistent: z.boolean().describe('False when the gateway keeps its data in memory: the key is lost when it stops.'),
+});
 
 /** A line of the audit log. */
 export const AUDIT_ENTRY = z.strictObject({

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Capture } from '../capture/capture.ts';
 import { chooseExampleModel, listClientSetups } from '../clients/setup.ts';
 import type { ModelTarget } from '../config/resolve.ts';
-import { type KeyBook, KeyError } from '../keys/key-book.ts';
+import { type IssuedKey, type KeyBook, KeyError } from '../keys/key-book.ts';
 import type { KeyRecord } from '../keys/records.ts';
 import { readSpan } from '../keys/settings.ts';
 import { createPriceTable } from '../prices/table.ts';
@@ -41,7 +41,7 @@ import {
 } from './keys.ts';
 import { choice, cursor, filter, integer, names, search, text, time } from './parameters.ts';
 import { Problem } from './problem.ts';
-import { type AdminContext, PASSED_RESPONSE, type Route, route } from './route.ts';
+import { type AdminContext, PASSED_RESPONSE, type Reply, type Route, route } from './route.ts';
 import { SEARCHED, searchCaptures } from './search.ts';
 import { describeSender, REPLAY_QUERY, replayExchange, SEND_QUERY, SENDER, sendRequest } from './send.ts';
 import { LazyList } from './serialize.ts';
@@ -444,7 +444,7 @@ const TABLE = [
       last_error: z.string().nullable(),
     }),
     handle({ context: { store } }) {
-      return { body: { is_persistent: store.folder !== null, ...store.status() } };
+      return { body: { is_persistent: store.isPersistent, ...store.status() } };
     },
   }),
   route({
@@ -540,10 +540,9 @@ const TABLE = [
     access: 'sensitive',
     body: NEW_KEY,
     response: ISSUED_KEY,
-    async handle({ body, caller, context: { keys, now } }) {
+    async handle({ body, caller, context }) {
       const { name = '', ...settings } = pickSettings(body);
-      const { record, text: secret } = await keys.create(name, settings, caller.kind);
-      return { body: { key: viewKey(record, now()), secret }, showsSecret: true };
+      return viewIssued(await context.keys.create(name, settings, caller.kind), context);
     },
   }),
   route({
@@ -589,9 +588,8 @@ const TABLE = [
     access: 'sensitive',
     body: ROTATION,
     response: ISSUED_KEY,
-    async handle({ id, body: { overlap = DEFAULT_OVERLAP }, caller, context: { keys, now } }) {
-      const { record, text: secret } = await keys.rotate(id, readSpan('overlap', overlap), caller.kind);
-      return { body: { key: viewKey(record, now()), secret }, showsSecret: true };
+    async handle({ id, body: { overlap = DEFAULT_OVERLAP }, caller, context }) {
+      return viewIssued(await context.keys.rotate(id, readSpan('overlap', overlap), caller.kind), context);
     },
   }),
   route({
@@ -636,6 +634,12 @@ async function requireCapture(id: string, { captures }: AdminContext): Promise<C
   if (!capture) throw new Problem(404, `no capture of an exchange has the id ${quote(id)}; see docs/capture.md`);
   return capture;
 }
+
+/** A key with its new secret, and whether it outlives the gateway. */
+const viewIssued = ({ record, text: secret }: IssuedKey, { store, now }: AdminContext): Reply => ({
+  body: { key: viewKey(record, now()), secret, is_persistent: store.isPersistent },
+  showsSecret: true,
+});
 
 function requireKey(keys: KeyBook, id: string): KeyRecord {
   const record = keys.find(id);

@@ -61,6 +61,8 @@ export interface Ledger {
 export interface Store extends Ledger, StoreReader, KeyStore {
   /** The data folder; null without one, as in memory. */
   readonly folder: string | null;
+  /** Whether keys and usage outlive the gateway; false while they are in memory only. */
+  readonly isPersistent: boolean;
   /** The id of this run of the gateway. */
   readonly boot: string;
   /** The configuration that several nodes share; undefined for a store of this gateway alone. */

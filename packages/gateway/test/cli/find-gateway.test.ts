@@ -233,10 +233,24 @@ describe('commands that read', () => {
     ]);
   });
 
-  test('a change without the admin key is refused', async () => {
+  test('a change without the admin key is refused, with what to set', async () => {
     const world = { ...buildWorld({ config: ownConfig({ port: 0 }) }), env: {} };
     const { code, stderr } = await run(['keys', 'create', 'x'], world);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('SLUICE_ADMIN_KEY or --key here')]);
+    expect([code, stderr.split('\n')[0]]).toEqual([
+      2,
+      `sluice: the gateway at ${own.url}: the admin API requires a key; set SLUICE_ADMIN_KEY or --key (401): an admin key is required: send it as Authorization: Bearer or x-api-key`,
+    ]);
+  });
+
+  test('a change at a gateway without an admin key is refused, with what to set there and here', async () => {
+    const closed = await startProject({ SLUICE_ADMIN_KEY: '', SLUICE_KEYS: 'a-client-key-of-the-tests' });
+    const world = { ...buildWorld({ config: () => ({ listen: { port: 0 }, data: closed.data }) }), env: {} };
+    const { code, stderr } = await run(['keys', 'create', 'x'], world);
+    await closed.running.close(0);
+    expect([code, stderr.split('\n')[0]]).toEqual([
+      2,
+      `sluice: the gateway at ${closed.url}: the admin API refused access (403): the admin API is closed, because no admin key is set: set admin.key in the configuration of the gateway, or SLUICE_ADMIN_KEY in its environment; then set SLUICE_ADMIN_KEY or --key here`,
+    ]);
   });
 });
 

@@ -51,6 +51,7 @@ describe('the admin API', { shuffle: false }, () => {
     });
     expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
     expect(parseKeyId(json.secret)).toBe(json.key.id);
+    expect(json.is_persistent).toBe(true);
     expect(json.key).toMatchObject({
       name: 'alice',
       state: 'active',

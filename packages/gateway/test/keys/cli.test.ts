@@ -125,6 +125,32 @@ describe('a data folder', () => {
   });
 });
 
+describe('a gateway that keeps its data in memory', () => {
+  let fleeting: TestGateway;
+
+  beforeAll(async () => {
+    fleeting = await startAdmin({ config: { admin: { key: ADMIN_KEY } } });
+  });
+
+  afterAll(() => fleeting.stop());
+
+  const RED = '\u001b[31m';
+  const WARNING = `${RED}sluice: warning: key "x" is lost when the gateway stops, because the gateway keeps its data in memory; restart it`;
+
+  test.each([['create'], ['rotate', '--overlap', '0'], ['rotate', '--json']])('%s warns in red', async (action, ...options) => {
+    const env = { SLUICE_ADMIN_KEY: ADMIN_KEY, FORCE_COLOR: '1' };
+    const { code, stdout, stderr } = await run(['keys', action, 'x', ...options, '--url', fleeting.url], { env });
+    expect([code, stderr]).toEqual([0, expect.stringContaining(WARNING)]);
+    expect(stdout).not.toContain('warning');
+  });
+
+  test.each(['folder', 'gateway'] as const)('a %s with a disk gives no warning', async (place) => {
+    const { args, env } = PLACES[place]();
+    const { stderr } = await run(['keys', 'create', 'quiet', ...args], { env });
+    expect(stderr).not.toContain('warning');
+  });
+});
+
 describe('a gateway', () => {
   test('refuses a wrong admin key', async () => {
     const { code, stderr } = await run(['keys', 'create', 'x', '--url', gateway.url, '--key', 'wrong']);

@@ -48,6 +48,11 @@ const PLACES: readonly { where: string; options?: TestOptions; choose: Choose }[
 /** Those that keep their data. */
 const LASTING = PLACES.filter(({ where }) => where !== 'in memory');
 
+for (const place of PLACES)
+  test(`a store ${place.where} knows whether it keeps its data`, place.options ?? {}, async () => {
+    expect((await start(await place.choose())).isPersistent).toBe(LASTING.includes(place));
+  });
+
 const describePlaces = (define: (choose: Choose) => void): void => {
   for (const { where, options = {}, choose } of PLACES) describe(where, options, () => define(choose));
 };

@@ -4,7 +4,7 @@ import { EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
 import { type IssuedView, type KeySource, type KeyView, UnknownKeyError, withKeys } from '../keys/source.ts';
-import { describeIssued, formatKey, formatKeys } from '../keys/text.ts';
+import { describeIssued, describeLoss, formatKey, formatKeys } from '../keys/text.ts';
 import type { Access, SourceOptions } from '../ledger/open.ts';
 
 interface Options extends SourceOptions {
@@ -161,6 +161,9 @@ async function printKey(key: KeyView, { json }: Options, io: CliIo): Promise<num
 async function printIssued(issued: IssuedView, verb: 'Created' | 'Rotated', { json }: Options, io: CliIo): Promise<number> {
   await (json ? printJson(issued, io) : io.stdout.write(`${oneLine(issued.secret)}\n`));
   await io.stderr.write(describeIssued(issued, verb));
+  const loss = describeLoss(issued);
+  const { red } = chooseColors(io.stderr, io.env);
+  if (loss !== undefined) await io.stderr.write(`${red(`sluice: warning: ${loss}`)}\n`);
   return EXIT.ok;
 }
 

@@ -216,7 +216,7 @@ class FolderKeys implements KeySource {
   #issue(work: (book: KeyBook) => ReturnType<KeyBook['create']>): Promise<IssuedView> {
     return this.#change(async (book) => {
       const { record, text } = await work(book);
-      return { key: await this.#view(record), secret: text };
+      return { key: await this.#view(record), secret: text, is_persistent: true };
     });
   }
 

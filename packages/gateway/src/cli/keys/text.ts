@@ -64,6 +64,12 @@ export const describeIssued = ({ key }: IssuedView, verb: 'Created' | 'Rotated')
     '',
   ].join('\n');
 
+/** What is wrong with a key of a gateway that keeps its data in memory; undefined for all others. Older gateways do not report it. */
+export const describeLoss = ({ key, is_persistent }: IssuedView): string | undefined =>
+  is_persistent === false
+    ? `key "${oneLine(key.name)}" is lost when the gateway stops, because the gateway keeps its data in memory; restart it with a data folder (--data, SLUICE_DATA, or "data" in its configuration), then create the key again`
+    : undefined;
+
 /** One line for each entry of the audit log. */
 export function formatAudit(entries: readonly AuditView[], { bold }: Colors): string {
   if (entries.length === 0) return 'The audit log is empty.\n';

@@ -39,12 +39,12 @@ export class AdminClient {
   }
 
   /** Why the admin API cannot be used; undefined when it can. */
-  async findRefusal(): Promise<string | undefined> {
+  async findRefusal(): Promise<ApiError | undefined> {
     try {
       await this.get('exchanges', { limit: '1' });
       return undefined;
     } catch (error) {
-      if (error instanceof ApiError && REFUSALS.has(error.status)) return `${this.name}: ${error.message}`;
+      if (error instanceof ApiError && REFUSALS.has(error.status)) return error;
       throw error;
     }
   }

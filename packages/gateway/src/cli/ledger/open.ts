@@ -91,9 +91,17 @@ export async function choosePlace(options: SourceOptions, io: GatewayIo, access:
   const client = new AdminClient(found.url, key ?? (io.env['SLUICE_ADMIN_KEY'] || undefined));
   const refusal = found.kind === 'named' ? undefined : await client.findRefusal();
   if (found.kind === 'named' || refusal === undefined) return { kind: 'gateway', client };
-  if (access !== 'read' && found.home.data.kind !== 'database') throw new UsageError(`${oneLine(refusal)}; ${SET_KEY}`);
-  return chooseData(found.home, refusal, access, '');
+  const why = `${client.name}: ${refusal.message}`;
+  if (access !== 'read' && found.home.data.kind !== 'database')
+    throw new UsageError(`${oneLine(why)}${REMEDIES.get(refusal.status) ?? `; ${SET_KEY}`}`);
+  return chooseData(found.home, why, access, '');
 }
+
+/** What to add to a refusal, by status. The texts of these two say what to set: that of 403 comes from the gateway, which does not know the command. */
+const REMEDIES: ReadonlyMap<number, string> = new Map([
+  [401, ''],
+  [403, '; then set SLUICE_ADMIN_KEY or --key here'],
+]);
 
 /** What a refused change needs. */
 export const SET_KEY = 'set admin.key in the configuration of the gateway, and SLUICE_ADMIN_KEY or --key here';

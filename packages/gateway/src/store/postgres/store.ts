@@ -152,6 +152,7 @@ interface Parts {
 
 class PostgresStore extends QueuedStore implements Store {
   readonly folder: string | null;
+  readonly isPersistent = true;
   readonly boot: string;
   readonly shared: SharedKeys;
   readonly configs: ConfigWatch;

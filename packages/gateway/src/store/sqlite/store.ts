@@ -139,6 +139,7 @@ interface Workers {
 
 class SqliteStore extends QueuedStore implements Store {
   readonly folder: string | null;
+  readonly isPersistent: boolean;
   readonly boot: string;
   readonly shared = undefined;
   readonly configs = undefined;
@@ -152,6 +153,7 @@ class SqliteStore extends QueuedStore implements Store {
     const queries = new SqliteReader(reader);
     super(options, queries, (operations) => writer.request({ kind: 'write', operations: JSON.stringify(operations) }));
     this.folder = options.folder;
+    this.isPersistent = options.folder !== null;
     this.boot = boot;
     this.#reader = queries;
     this.#writer = writer;
