@@ -5,7 +5,7 @@
  * rollup-plugin-dts the declarations into `packages/*\/dist`, which is what is published. vite bundles the console into the gateway.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,10 +15,25 @@ import { CONSOLE, listEntries, PACKAGES, ROOT } from './build/packages.js';
 
 const { values: options } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
 
-await withLock(async () => {
-  if (options.force || !isFresh('packages')) await buildPackages();
-  if (options.force || !isFresh('console')) await buildConsole();
-});
+// A build that is up to date writes nothing, so that users who may only read a checkout can use it.
+if (options.force || !isFresh()) {
+  requireWritable();
+  await withLock(async () => {
+    if (options.force || !isFresh('packages')) await buildPackages();
+    if (options.force || !isFresh('console')) await buildConsole();
+  });
+}
+
+function requireWritable() {
+  try {
+    accessSync(ROOT, constants.W_OK);
+  } catch {
+    console.error(
+      `this checkout is not built, or its sources are newer than its build, and you may not write to ${ROOT}; run "npm ci && npm run build" as the user who owns it`,
+    );
+    process.exit(1);
+  }
+}
 
 async function buildPackages() {
   const startedAt = Date.now();

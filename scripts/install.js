@@ -1,13 +1,14 @@
 /**
  * Makes the command `sluice` available in every folder: `npm run install-sluice`, or `npm run install-sluice -- --prefix DIR`.
  * Packs this checkout and installs the tarballs into npm's global prefix, or into `~/.local` when that is not writable.
- * To remove it: `npm uninstall --global sluice @sluice/core`, with the same `--prefix`.
+ * A checkout that is built may be read-only. To remove it: `npm uninstall --global sluice @sluice/core --prefix DIR`.
  */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { isFresh } from './build/freshness.js';
 import { packPackage, runNpm } from './build/npm.js';
 import { ROOT, readManifest } from './build/packages.js';
 import { choosePrefix, describePathLine, findBin, isOnPath } from './install/place.js';
@@ -32,18 +33,26 @@ function readPrefix() {
 function install(prefix) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-install-'));
   try {
-    console.log('Building (up to a minute the first time) …');
-    execFileSync(process.execPath, [join(ROOT, 'scripts/build.js')], { stdio: ['ignore', 'inherit', 'inherit'] });
+    build();
     const tarballs = ['@sluice/core', 'sluice'].map((name) => packPackage(name, folder));
     console.log(`Installing into ${prefix} …`);
     mkdirSync(prefix, { recursive: true });
-    runNpm(['install', '--global', '--prefix', prefix, '--no-audit', '--no-fund', '--prefer-offline', ...tarballs], {
-      cwd: folder,
-    });
+    // No dependency needs its scripts.
+    const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+    runNpm(['install', '--global', '--prefix', prefix, ...options, ...tarballs], { cwd: folder });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
   report(findBin(prefix, platform));
+}
+
+function build() {
+  if (isFresh()) return;
+  if (!existsSync(join(ROOT, 'node_modules/typescript')))
+    throw new Error('the dependencies are not installed; run "npm ci" first');
+  console.log('Building (up to a minute the first time) …');
+  const { status } = spawnSync(process.execPath, [join(ROOT, 'scripts/build.js')], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) throw new Error('the build failed; see the messages above');
 }
 
 function report(bin) {

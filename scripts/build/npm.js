@@ -5,11 +5,11 @@ import { PACKAGES, ROOT } from './packages.js';
 
 /**
  * Runs npm and returns what it prints to stdout; throws with its output when it fails. Started by npm itself, its script is known, and node runs it
- * without a shell: `npm.cmd` of Windows needs one.
+ * without a shell: `npm.cmd` of Windows needs one. Other package managers name a script of their own.
  */
 export function runNpm(args, { cwd = ROOT, env = process.env } = {}) {
   const script = env.npm_execpath ?? (process.platform === 'win32' ? BUNDLED_NPM : undefined);
-  const [command, ...first] = script?.endsWith('.js') ? [process.execPath, script] : ['npm'];
+  const [command, ...first] = script?.endsWith('npm-cli.js') ? [process.execPath, script] : ['npm'];
   const { status, stdout, stderr, error } = spawnSync(command, [...first, ...args], { cwd, env, encoding: 'utf8' });
   if (status === 0) return stdout;
   throw new Error(

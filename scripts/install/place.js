@@ -27,7 +27,9 @@ export function describePathLine(folder, { shell, platform }) {
   if (platform === 'win32')
     return `[Environment]::SetEnvironmentVariable('Path', '${quoteSingle(folder)};' + [Environment]::GetEnvironmentVariable('Path', 'User'), 'User')`;
   const name = posix.basename(shell ?? 'sh');
-  const find = PATH_LINES[name] ?? PATH_LINES.sh;
+  // Terminals of macOS start login shells, which read another file.
+  if (name === 'bash' && platform === 'darwin') return addExport('~/.bash_profile')(folder);
+  const find = Object.hasOwn(PATH_LINES, name) ? PATH_LINES[name] : PATH_LINES.sh;
   return find(folder);
 }
 
@@ -44,6 +46,7 @@ const addExport = (file) => (folder) => `echo ${quoteWord(`export PATH="${quoteD
 const PATH_LINES = {
   bash: addExport('~/.bashrc'),
   zsh: addExport('~/.zshrc'),
-  fish: (folder) => `fish_add_path ${quoteWord(folder)}`,
+  // fish knows these two escapes inside of single quotes.
+  fish: (folder) => `fish_add_path '${folder.replace(/['\\]/g, '\\$&')}'`,
   sh: addExport('~/.profile'),
 };
