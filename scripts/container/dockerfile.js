@@ -92,8 +92,11 @@ export function readEnv(text, env) {
   return Object.fromEntries(
     text.split(/\s+/).map((pair) => {
       const at = pair.indexOf('=');
-      if (at < 1) throw new Error(`Dockerfile: ENV ${pair} is not supported`);
-      return [pair.slice(0, at), pair.slice(at + 1).replaceAll(/\$(\w+)/g, (_, name) => env[name] ?? '')];
+      if (at < 1 || /["'\\]/.test(pair)) throw new Error(`Dockerfile: ENV ${pair} is not supported`);
+      return [
+        pair.slice(0, at),
+        pair.slice(at + 1).replaceAll(/\$(?:(\w+)|\{(\w+)\})/g, (_, plain, braced) => env[plain ?? braced] ?? ''),
+      ];
     }),
   );
 }

@@ -14,12 +14,14 @@ import { readIgnore } from './ignore.js';
  * @returns {string[]}
  */
 export function listContext(root) {
-  const isKept = readIgnore(readFileSync(join(root, '.dockerignore'), 'utf8'));
-  const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  return tracked.split('\0').filter((path) => path !== '' && existsSync(join(root, path)) && isKept(path));
+  const ignore = readIgnore(readFileSync(join(root, '.dockerignore'), 'utf8'));
+  const list = (folder) =>
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+      const path = posix.join(folder, entry.name);
+      if (entry.isDirectory()) return ignore.enters(path) ? list(path) : [];
+      return ignore.keeps(path) ? [path] : [];
+    });
+  return list('');
 }
 
 /** Runs all stages below a folder. The last one is the image. */
@@ -75,6 +77,8 @@ export class ImageBuild {
     for (const source of sources) {
       const path = join(origin, source);
       if (!existsSync(path)) throw new Error(`COPY ${text}: ${source} does not exist, or .dockerignore drops it`);
+      if (sources.length > 1 && !destination.endsWith('/'))
+        throw new Error(`COPY ${text}: the destination of several sources must end with a slash`);
       // Docker copies what is in a folder, and a file into a folder only when the destination ends with a slash.
       if (statSync(path).isDirectory()) copy(path, target);
       else copy(path, destination.endsWith('/') ? join(target, basename(source)) : target);
