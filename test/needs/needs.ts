@@ -1,8 +1,11 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { findNginx } from '../../packages/gateway/test/real-parts/nginx.js';
 import { findPostgres } from '../../packages/gateway/test/real-parts/postgres.js';
 import { findProgram } from '../../packages/gateway/test/real-parts/programs.js';
 import { findRedis } from '../../packages/gateway/test/real-parts/redis.js';
+import { OWN_HELM } from '../../scripts/chart/helm.js';
 import type { Need } from './reasons.ts';
 
 /** Where Chromium is; undefined when there is none. Its shell without windows needs half of the time. */
@@ -13,6 +16,15 @@ export function findChromium(): string | undefined {
     : findProgram('chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome');
 }
 
+/** Where Helm is: that of the system, or the one that `npm run chart` has built. */
+export const findHelm = (): string | undefined => findProgram('helm') ?? (existsSync(OWN_HELM) ? OWN_HELM : undefined);
+
+/** Whether all users may enter a folder. */
+function isPublic(folder: string): boolean {
+  if ((statSync(folder).mode & 0o001) === 0) return false;
+  return dirname(folder) === folder || isPublic(dirname(folder));
+}
+
 /** Whether something is there. Tests that find out by doing it call `lacks`. */
 const HAS = {
   postgres: () => findPostgres() !== undefined,
@@ -20,6 +32,9 @@ const HAS = {
   nginx: () => findNginx() !== undefined,
   promtool: () => findProgram('promtool') !== undefined,
   chromium: () => findChromium() !== undefined,
+  systemd: () => ['systemd-analyze', 'systemd-sysusers'].every((name) => findProgram(name) !== undefined),
+  helm: () => findHelm() !== undefined,
+  root: () => process.getuid?.() === 0 && isPublic(fileURLToPath(new URL('../..', import.meta.url))),
   bash: () => findProgram('bash') !== undefined,
   zsh: () => findProgram('zsh') !== undefined,
   fish: () => findProgram('fish') !== undefined,

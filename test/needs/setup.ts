@@ -1,7 +1,7 @@
 import { needs } from './needs.ts';
 import { type Need, REASONS } from './reasons.ts';
 
-const REQUIRED = ['postgres', 'redis', 'nginx', 'promtool', 'chromium'] as const satisfies readonly Need[];
+const REQUIRED = ['postgres', 'redis', 'nginx', 'promtool', 'chromium', 'systemd'] as const satisfies readonly Need[];
 
 /** Called once before all tests. `SLUICE_REQUIRE=postgres,redis` makes it an error that these are missing, `all` what CI installs. */
 export default function setup(): void {

@@ -104,7 +104,7 @@ describe.each([
 
 const unit = read('systemd/sluice.service');
 
-const UNIT_ARGS = /^ExecStart=\/usr\/bin\/env sluice (.+)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+const UNIT_ARGS = /^ExecStart=\S+\/sluice (.+)$/m.exec(unit)?.[1]?.split(' ') ?? [];
 
 test.each([
   { name: 'compose', args: readCompose().args },

@@ -121,13 +121,49 @@ describe('kubernetes', () => {
   });
 });
 
-test('compose: the grace period is longer than the drain', () => {
-  const { services } = parse(read('compose.yaml'), { merge: true }) as {
-    services: Record<string, { stop_grace_period?: string }>;
-  };
-  const grace = services['sluice-1']?.stop_grace_period ?? '';
+interface Compose {
+  services: Record<
+    string,
+    { image: string; volumes?: string[]; read_only?: boolean; tmpfs?: string[]; stop_grace_period?: string }
+  >;
+  volumes: Record<string, object>;
+}
+
+const readCompose = (file: string): Compose => parse(read(file), { merge: true }) as Compose;
+
+describe.each([
+  { file: '../compose.yaml', gateways: ['sluice'] },
+  { file: 'compose.yaml', gateways: ['sluice-1', 'sluice-2'] },
+])('$file', ({ file, gateways }) => {
+  const { services, volumes } = readCompose(file);
+
+  test.each(gateways)('%s has a volume of its own for its data, and a place for temporary files', (name) => {
+    const { read_only, tmpfs = [], volumes: mounted = [] } = services[name] ?? {};
+    const [volume = ''] = mounted.flatMap((text) => /^([\w-]+):\/data$/.exec(text)?.[1] ?? []);
+    expect(Object.keys(volumes)).toContain(volume);
+    expect(read_only && tmpfs.some((text) => text.startsWith('/tmp:'))).toBe(true);
+    const shared = Object.entries(services).filter(([, service]) =>
+      service.volumes?.some((text) => text.startsWith(`${volume}:`)),
+    );
+    expect(shared.map(([owner]) => owner)).toEqual([name]);
+  });
+
+  test('images of others have a digest, or at least a minor version', () => {
+    const images = Object.values(services).flatMap(({ image }) => (image === 'sluice' ? [] : [image]));
+    for (const image of images) expect(image).toMatch(/^[\w./-]+:\d+\.\d+[\w.-]*(@sha256:[0-9a-f]{64})?$/);
+    expect(images.filter((image) => !image.includes('@')).map((image) => image.split(':')[0])).toEqual(
+      images.length === 0 ? [] : ['valkey/valkey'],
+    );
+  });
+});
+
+test('compose: the grace period is longer than the drain, and the gateways differ in their volume alone', () => {
+  const { services } = readCompose('compose.yaml');
+  const { stop_grace_period: grace = '' } = services['sluice-1'] ?? {};
   expect((readDuration(grace) ?? 0) / 1000).toBeGreaterThanOrEqual(readStopTime(read('sluice.yaml')) + 5);
-  expect(services['sluice-2']).toEqual(services['sluice-1']);
+  expect(JSON.stringify(services['sluice-2'])).toBe(
+    JSON.stringify(services['sluice-1']).replace('sluice-1:/data', 'sluice-2:/data'),
+  );
 });
 
 test('systemd: the unit waits longer than the default drain of 115 s', () => {
