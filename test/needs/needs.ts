@@ -5,7 +5,7 @@ import { findNginx } from '../../packages/gateway/test/real-parts/nginx.js';
 import { findPostgres } from '../../packages/gateway/test/real-parts/postgres.js';
 import { findProgram } from '../../packages/gateway/test/real-parts/programs.js';
 import { findRedis } from '../../packages/gateway/test/real-parts/redis.js';
-import { OWN_HELM } from '../../scripts/chart/helm.js';
+import { findHelm } from '../../scripts/chart/helm.js';
 import type { Need } from './reasons.ts';
 
 /** Where Chromium is; undefined when there is none. Its shell without windows needs half of the time. */
@@ -15,9 +15,6 @@ export function findChromium(): string | undefined {
     ? given
     : findProgram('chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome');
 }
-
-/** Where Helm is: that of the system, or the one that `npm run chart` has built. */
-export const findHelm = (): string | undefined => findProgram('helm') ?? (existsSync(OWN_HELM) ? OWN_HELM : undefined);
 
 /** Whether all users may enter a folder. */
 function isPublic(folder: string): boolean {

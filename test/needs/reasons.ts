@@ -16,7 +16,7 @@ export const REASONS = {
     enable: 'apt-get install chromium-headless-shell or chromium, or set CHROMIUM',
   },
   systemd: { missing: 'systemd is not installed', enable: 'apt-get install systemd' },
-  helm: { missing: 'Helm is not installed', enable: 'install helm, or "npm run chart" with Go' },
+  helm: { missing: 'Helm is not installed', enable: 'install Helm 3, or Go and then "npm run chart"' },
   root: { missing: 'files cannot be given to another user', enable: 'run the tests as root, in a folder that others can read' },
   bash: { missing: 'bash is not installed', enable: 'apt-get install bash' },
   zsh: { missing: 'zsh is not installed', enable: 'apt-get install zsh' },

@@ -1,28 +1,16 @@
 /** The configurations of deploy/ are read by the gateway, with the variables and files that each deployment gives it. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { resolveConfig } from '../../src/config/resolve.ts';
-import { SecretRegistry } from '../../src/config/secrets.ts';
-import { createFolder } from '../store/ledger-fixture.ts';
+import { type Deployment, load, readDeployment, SECRET, VALUES } from './deployment.ts';
+import { readManifests } from './kubernetes.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../../../deploy/', import.meta.url));
 
 const read = (file: string): string => readFileSync(`${DEPLOY}${file}`, 'utf8');
-
-/** What a deployment gives to a gateway. */
-interface Deployment {
-  config: string;
-  /** Names of variables. */
-  variables: readonly string[];
-  /** Paths of files. */
-  files: readonly string[];
-  args: readonly string[];
-}
 
 interface Compose {
   services: Record<string, { environment: Record<string, string>; secrets: string[] }>;
@@ -39,42 +27,7 @@ function readCompose(): Deployment {
   };
 }
 
-interface Pod {
-  containers: { args: string[]; env: { name: string }[]; volumeMounts: { name: string; mountPath: string }[] }[];
-  volumes: { name: string; secret?: { items: { path: string }[] } }[];
-}
-
-function readKubernetes(): Deployment {
-  const documents = parseAllDocuments(read('kubernetes/sluice.yaml')).map((document) => document.toJS());
-  const { template } = documents.find(({ kind }) => kind === 'Deployment').spec;
-  const { containers, volumes } = template.spec as Pod;
-  const { args = [], env = [], volumeMounts = [] } = containers[0] ?? {};
-  const files = volumeMounts.flatMap(({ name, mountPath }) =>
-    (volumes.find((volume) => volume.name === name)?.secret?.items ?? []).map(({ path }) => `${mountPath}/${path}`),
-  );
-  const config: string = documents.find(({ kind }) => kind === 'ConfigMap').data['sluice.yaml'];
-  return { config, variables: env.map(({ name }) => name), files, args };
-}
-
-/** The values that variables have in a test. */
-const VALUES: Readonly<Record<string, string>> = {
-  SLUICE_STORE: 'postgres://sluice:some-password@postgres/sluice',
-  SLUICE_LIMITS_STORE: 'redis://valkey:6379/0',
-};
-
-const SECRET = '0123456789abcdef'.repeat(4);
-
-/** Loads a configuration as a gateway of the deployment does. Its files are in a folder here. */
-function load({ config, variables, files }: Deployment) {
-  const root = createFolder();
-  for (const file of files) {
-    mkdirSync(dirname(join(root, file)), { recursive: true });
-    writeFileSync(join(root, file), SECRET, { mode: 0o400 });
-  }
-  const env = Object.fromEntries(variables.map((name, at) => [name, VALUES[name] ?? `variable-${at}-0123456789`]));
-  const source = loadConfig(join(root, 'sluice.yaml'), config.replaceAll('/run/secrets/', `${root}/run/secrets/`), env);
-  return resolveConfig(source, { env, secrets: new SecretRegistry(), listen: {}, storedKeys: () => 'none' });
-}
+const readKubernetes = (): Deployment => readDeployment(readManifests(read('kubernetes/sluice.yaml')));
 
 describe.each([
   { name: 'compose', deployment: readCompose() },

@@ -3,12 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { needs } from '../../../../test/needs/needs.ts';
 import { readDuration } from '../../src/config/schema-values.ts';
 import { Metrics } from '../../src/observe/metrics.ts';
 import { OWN_PAGES } from '../../src/server/server.ts';
 import { NginxServer } from '../real-parts/nginx.js';
+import { findKind, type Manifest, readManifests } from './kubernetes.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../../../deploy/', import.meta.url));
 
@@ -79,29 +80,9 @@ const readStopTime = (config: string): number => {
   return ((readDuration(drain_delay) ?? 0) + (readDuration(drain) ?? 0)) / 1000;
 };
 
-interface Manifest {
-  kind: string;
-  data: Record<string, string>;
-  spec: {
-    replicas: number;
-    minAvailable: number;
-    selector: { matchLabels: object };
-    template: { metadata: { labels: object }; spec: PodSpec };
-  };
-}
-
-interface PodSpec {
-  terminationGracePeriodSeconds: number;
-  containers: Record<'startupProbe' | 'livenessProbe' | 'readinessProbe', { httpGet: { path: string } }>[];
-}
-
 describe('kubernetes', () => {
-  const documents = parseAllDocuments(read('kubernetes/sluice.yaml')).map((document) => document.toJS() as Manifest);
-  const find = (kind: string): Manifest => {
-    const found = documents.find((document) => document.kind === kind);
-    if (!found) throw new Error(`there is no ${kind}`);
-    return found;
-  };
+  const manifests = readManifests(read('kubernetes/sluice.yaml'));
+  const find = (kind: string): Manifest => findKind(manifests, kind);
   const pod = find('Deployment').spec.template.spec;
 
   test('the grace period is longer than the drain, by at least the 5 s that closing takes', () => {
