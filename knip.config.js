@@ -28,6 +28,8 @@ export default {
       ignore: ['scripts/clients/state/*.mjs'],
       // The first is in test/sdk-next, with a lockfile of its own; the second is of the console, whose elements tsconfig.json reads; the others are
       // programs that scripts/check-packages.js runs, and what the site has in its own lockfile.
+      // Those of the chart: a Helm of the system, or the Go that builds one.
+      ignoreBinaries: ['helm', 'go'],
       ignoreDependencies: [
         'openai-7',
         'preact',
@@ -49,7 +51,7 @@ export default {
     'packages/gateway': {
       entry: [...entriesOf('packages/gateway'), ...programsOf('packages/gateway')],
       project: PROJECT,
-      ignoreBinaries: ['mount', 'umount', 'openssl', 'promtool'],
+      ignoreBinaries: ['mount', 'umount', 'openssl', 'promtool', 'systemd-analyze'],
     },
     bench: {
       entry: ['*.js', 'subjects/*.js', 'gateway/*.js', 'nightly/*.js'],

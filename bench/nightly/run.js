@@ -28,6 +28,7 @@ const PROOFS = [
   { name: 'soak', script: './soak.js' },
   { name: 'adapters', script: './adapters.js' },
   { name: 'long-tests', script: './long-tests.js' },
+  { name: 'chart', script: './chart.js' },
   { name: 'site', script: './site.js' },
   { name: 'loaded-tests', script: './loaded-tests.js' },
 ];

@@ -152,14 +152,38 @@ describe('a live server', () => {
 test('doctor.schema.json matches the schema in the code', () =>
   expect(read('packages/gateway/doctor.schema.json')).toBe(doctorSchemaFile()));
 
-test('the workflow example uses options that exist', async () => {
-  const workflow = parse(read('examples/ci/doctor.yml')) as { jobs: { doctor: { steps: { run?: string }[] } } };
-  const script = workflow.jobs.doctor.steps.map(({ run: text = '' }) => text).join('\n');
-  const line = /npx -y sluice@latest (doctor .*?) >/s.exec(script.replaceAll('\\\n', ''))?.[1] ?? '';
-  const argv = line
-    .trim()
-    .split(/\s+/)
-    .map((word) => (word.includes('8000') ? 'http://127.0.0.1:1/v1' : word));
-  const { code, stderr } = await run(argv, { env: { SERVER_KEY: 'k' } });
-  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.not.stringContaining('--help') });
+describe('the workflow example', () => {
+  interface Step {
+    run?: string;
+    uses?: string;
+    with?: Record<string, string>;
+    'working-directory'?: string;
+  }
+
+  const { steps } = (parse(read('examples/ci/doctor.yml')) as { jobs: { doctor: { steps: Step[] } } }).jobs.doctor;
+  const script = steps.map(({ run: text = '' }) => text).join('\n');
+
+  test('installs Sluice from its source at a commit that the user chooses, and runs no package of the registry by name', () => {
+    const source = steps.find((step) => step.with?.['repository']);
+    const manifest = JSON.parse(read('packages/gateway/package.json')) as { repository: { url: string } };
+    expect(manifest.repository.url).toContain(`/${source?.with?.['repository']}`);
+    expect(read('examples/ci/doctor.yml')).toMatch(/ref: \S+ # change/);
+    expect(script).not.toMatch(/\bnpx\b/);
+    const install = steps.find(({ run: text = '' }) => text.includes('install-sluice'));
+    expect(install?.['working-directory']).toBe(source?.with?.['path']);
+    const scripts = Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts);
+    for (const [, name] of (install?.run ?? '').matchAll(/npm run (\S+)/g)) expect(scripts).toContain(name);
+    const prefix = /--prefix "(\S+)"/.exec(install?.run ?? '')?.[1];
+    expect(install?.run).toContain(`echo "${prefix}/bin" >> "$GITHUB_PATH"`);
+  });
+
+  test('uses options that exist', async () => {
+    const line = /^ *sluice (doctor .*?) >/ms.exec(script.replaceAll('\\\n', ''))?.[1] ?? '';
+    const argv = line
+      .trim()
+      .split(/\s+/)
+      .map((word) => (word.includes('8000') ? 'http://127.0.0.1:1/v1' : word));
+    const { code, stderr } = await run(argv, { env: { SERVER_KEY: 'k' } });
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.not.stringContaining('--help') });
+  });
 });

@@ -35,7 +35,7 @@ describe('.dockerignore', () => {
     ['**/*.go', 'a/b/c.go', false],
     ['**/*.go', 'a.gox', true],
     ['*.md\n!README.md', 'README.md', true], // exceptions
-    ['*.md\n!README.md', 'OTHER.md', false],
+    ['*.md\n!README.md', 'other.md', false],
     ['*.md\n!README*.md\nREADME-secret.md', 'README-secret.md', false], // the last match decides
     ['*.md\nREADME-secret.md\n!README*.md', 'README-secret.md', true],
     ['/foo/bar', 'foo/bar', false], // both exclude bar in foo, and nothing else
@@ -89,7 +89,7 @@ describe('.dockerignore', () => {
     ],
     ...['packages/gateway/node_modules/a/b.js', 'packages/core/dist/index.js', 'packages/core/out/index.js', '.cache/built'],
     ...['packages/core/test/a.test.ts', 'docs/README.md', 'config/sluice.yaml', 'deploy/secrets/pepper'],
-  ])('ours leaves out %s', (path) => {
+  ])('ours excludes %s', (path) => {
     expect(readIgnore(read('.dockerignore')).keeps(path)).toBe(false);
   });
 });

@@ -109,7 +109,7 @@ describe('keys, usage and configuration', { ...needs('chromium'), timeout: PATIE
     return secret;
   };
 
-  test('the page says that keys are lost with a gateway that keeps its data in memory, and is silent with a data folder', async () => {
+  test('the page warns that keys are lost with a gateway that keeps its data in memory, and does not with a data folder', async () => {
     const warning = /Keys created here are lost when the gateway stops.*Restart it with a data folder/;
     await visit('#/keys');
     const shown = page.getByRole('alert').getByText(warning);

@@ -348,7 +348,7 @@ export const CONFIG = z.strictObject({
   has_admin_key: z.boolean(),
   has_metrics_key: z.boolean(),
   metrics_listen: z.strictObject({ host: z.string(), port: count }).nullable(),
-  data_folder: text.describe('Null without one; `is_persistent` of the store says whether data is in memory only.'),
+  data_folder: text.describe('Null without one. Whether data outlives the gateway is `is_persistent` of the store.'),
   durability: z.enum(['strict', 'relaxed']),
   retention_days: count.nullable(),
   log_level: z.string(),

@@ -178,7 +178,7 @@ describe('the chart', needs('helm'), () => {
     ['no limits store', { config: { limits_store: null } }, 'config.limits_store: required with more than one replica'],
     ['a secret without values', { secrets: { create: true } }, 'secrets.values.admin-key: required with secrets.create'],
     ['no host', { ingress: { enabled: true } }, 'ingress.hosts: name at least one host'],
-  ])('%s is an error that says so', (_, values, message) => {
+  ])('%s is an error with the name of the value', (_, values, message) => {
     expect(() => render(values)).toThrow(message);
   });
 });

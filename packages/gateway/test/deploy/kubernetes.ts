@@ -33,8 +33,7 @@ export interface Manifest {
   };
 }
 
-/** A pod. */
-export interface PodSpec {
+interface PodSpec {
   terminationGracePeriodSeconds: number;
   nodeSelector?: Record<string, string>;
   containers: Container[];

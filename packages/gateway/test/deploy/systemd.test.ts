@@ -33,7 +33,7 @@ describe('systemd-analyze', needs('systemd'), () => {
     expect(output.split('\n').filter((line) => line.includes('sluice'))).toEqual([]);
   });
 
-  test('rates it as the guide says', () => {
+  test('has the rating of the guide', () => {
     const args = ['security', '--offline=yes', '--no-pager', join(REPOSITORY, 'deploy/systemd/sluice.service')];
     const rating = /Overall exposure level.*: ([\d.]+)/.exec(execFileSync('systemd-analyze', args, { encoding: 'utf8' }))?.[1];
     expect(read('docs/deploy.md')).toContain(`rates it ${rating} `);
@@ -90,7 +90,7 @@ describe('the files of the guide', { ...needs('systemd', 'root'), shuffle: false
   test.each([
     { path: 'etc/sluice/sluice.yaml', mode: 0o640, byUnit: true },
     { path: 'etc/sluice/environment', mode: 0o600, byUnit: false },
-  ])('$path can be read by the user of the unit: $byUnit, and by nobody else', ({ path, mode, byUnit }) => {
+  ])('$path can be read by the user of the unit: $byUnit, and not by others', ({ path, mode, byUnit }) => {
     expect(statSync(join(root, path)).mode & 0o777).toBe(mode);
     expect(canRead(path, user)).toBe(byUnit);
     expect(canRead(path, { uid: 65534, gid: 65534 })).toBe(false);
