@@ -1,33 +1,44 @@
 /**
  * Follows the guides as new users do: `npm run guides`, or `npm run guides -- --only team`. Every guide is read from top to bottom by another
- * user in an empty folder, with a home of its own and nothing but node, git and npm; each command must succeed and print what the guide shows.
- * Prints steps and minutes of each. `--here` uses the command of this checkout instead of installing a clone. `--with docker,systemd,kubectl` runs also the steps that need these; by default they are skipped and listed.
+ * user, with a home of its own and nothing but node, git and npm; each command must succeed and print what the guide shows. The guide for
+ * systemd is followed by root of a machine that is booted for it. Prints commands and minutes of each guide, and what was skipped and why.
  *
+ * `--here` uses the command of this checkout instead of installing a clone. `--with docker,kubectl` runs also the steps that need these.
  * Instead of providers, a gateway with the demo model responds. Claude Code, which one guide starts, is the real one of npm.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { runNpm } from './build/npm.js';
 import { ROOT } from './build/packages.js';
+import { findMachineFault, Machine } from './guides/machine.js';
 import { Session } from './guides/session.js';
-import { countCommands, findMissingLine, readSteps } from './guides/steps.js';
+import { countCommands, findMissingLine, readSection, readSteps } from './guides/steps.js';
+import {
+  buildEnvironment,
+  copyRepository,
+  createFolder,
+  giveToReader,
+  installClaude,
+  NETWORK,
+  placeCommand,
+  READER,
+  startProvider,
+} from './guides/world.js';
 
-/** The guides, who follows them, and what they take for granted besides node, git and npm. */
+/** The guides, and what they take for granted besides node, git and npm. */
 const GUIDES = [
   { name: 'broken-stream', page: 'docs/start-broken-stream.md' },
-  { name: 'agent', page: 'docs/start-agent.md', world: ['claude'] },
+  { name: 'agent', page: 'docs/start-agent.md', hasClaude: true },
   { name: 'team', page: 'docs/start-team.md' },
   { name: 'team-session', page: 'docs/teams.md' },
   { name: 'deploy', page: 'docs/deploy.md' },
+  { name: 'systemd', page: 'docs/deploy.md', section: 'systemd', needs: 'systemd' },
 ];
 
 /** Ports that the guides use. */
-const PORTS = [4141, 8000, 9464];
-const CLAUDE_CODE = '@anthropic-ai/claude-code@2.1.197';
+const PORTS = [4141, 8000];
 
 /** What a server prints when it is ready. */
 const READY = / on http:\/\/\S+:\d+/;
@@ -47,76 +58,95 @@ const VALUES = {
 const { values: options } = parseArgs({
   options: { only: { type: 'string' }, here: { type: 'boolean', default: false }, with: { type: 'string', default: '' } },
 });
-const available = new Set(options.with.split(',').filter(Boolean));
-const isRoot = process.getuid?.() === 0;
-const ids = isRoot ? { uid: 1000, gid: 1000 } : {};
-
-const chosen = GUIDES.filter(({ name }) => options.only === undefined || name === options.only);
-if (chosen.length === 0)
-  throw new Error(`no guide is called "${options.only}"; known: ${GUIDES.map(({ name }) => name).join(', ')}`);
-for (const port of PORTS) if (await isListening(port)) throw new Error(`port ${port} is in use; the guides need it`);
-
-process.umask(0o022);
 const folder = mkdtempSync(join(tmpdir(), 'sluice-guides-'));
-const NPM_CACHE = join(folder, 'npm-cache');
-const programs = [];
+const repository = join(folder, 'repository');
 try {
-  execFileSync('chmod', ['755', folder]);
-  const repository = copyRepository();
-  createFolder(NPM_CACHE);
-  const results = [];
-  for (const guide of chosen) results.push(await follow(guide, repository));
-  report(results);
+  await followAll();
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;
 } finally {
-  for (const program of programs) program.kill();
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** A repository to clone, with the files of this one as they are now. */
-function copyRepository() {
-  const target = join(folder, 'repository');
-  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
-  for (const file of files.split('\0').filter((name) => name !== '' && existsSync(join(ROOT, name)))) {
-    mkdirSync(dirname(join(target, file)), { recursive: true });
-    cpSync(join(ROOT, file), join(target, file));
-  }
-  const git = (...args) =>
-    execFileSync('git', ['-c', 'user.name=guides', '-c', 'user.email=guides@localhost', ...args], { cwd: target });
-  git('init', '--quiet');
-  git('add', '--all', '--force');
-  git('commit', '--quiet', '--message', 'The files as they are now');
+async function followAll() {
+  const chosen = GUIDES.filter(({ name }) => options.only === undefined || name === options.only);
+  if (chosen.length === 0)
+    throw new Error(`no guide is called "${options.only}"; known: ${GUIDES.map(({ name }) => name).join(', ')}`);
+  for (const port of PORTS) if (await isListening(port)) throw new Error(`port ${port} is in use; the guides need it`);
+  process.umask(0o022);
+  chmodSync(folder, 0o755);
+  copyRepository(repository);
   // git clones only from a folder of the same user.
-  if (isRoot) execFileSync('chown', ['-R', `${ids.uid}:${ids.gid}`, target]);
-  return target;
+  giveToReader(repository);
+  const provider = await startProvider();
+  const providers = { OPENAI_BASE_URL: `${provider}/v1`, ANTHROPIC_BASE_URL: provider };
+  const results = [];
+  for (const guide of chosen) results.push(await follow(guide, providers));
+  report(results);
 }
 
-async function follow({ name, page, world = [] }, repository) {
-  const home = join(folder, name);
-  createFolder(home);
-  // A response with an error fails a step; by itself, curl prints it and succeeds.
-  writeFileSync(join(home, '.curlrc'), 'fail-with-body\n');
-  const env = { ...buildEnvironment(home), ...(await prepareWorld(world, home)) };
-  const session = new Session({ cwd: home, env, ...ids }, home);
+async function follow(guide, providers) {
+  const { name, page, needs } = guide;
+  console.log(`== ${name}: ${page}`);
+  const fault = needs === undefined ? undefined : findMachineFault();
+  if (fault !== undefined) return { name, commands: 0, minutes: 0, skipped: [`needs ${fault}`] };
+  const place = needs === undefined ? createHome(guide, providers) : await createMachine();
   const begun = performance.now();
   const counts = { commands: 0, skipped: [] };
-  console.log(`== ${name}: ${page}`);
   try {
-    const text = readFileSync(join(ROOT, page), 'utf8');
-    await expectSuccess(session, `git clone --quiet ${repository} sluice && cd sluice`, 0, 'before');
-    if (options.here) placeCommand(home);
-    else if (!text.includes(INSTALLS)) await expectSuccess(session, INSTALLS, 0, 'docs/install.md');
-    for (const step of readSteps(text, available)) await take(step, { page, session, counts });
+    await expectSuccess(place.session, `git clone --quiet '${place.repository}' sluice && cd sluice`, 0, 'before');
+    const text = readSection(readFileSync(join(ROOT, page), 'utf8'), guide.section);
+    if (needs === undefined && !options.here && !text.includes(INSTALLS))
+      await expectSuccess(place.session, INSTALLS, 0, 'docs/install.md');
+    const available = new Set([...options.with.split(','), needs]);
+    for (const step of readSteps(text, available)) await take(step, { page, session: place.session, counts });
   } finally {
-    await session.end();
+    await place.end();
   }
-  return { name, page, minutes: (performance.now() - begun) / 60_000, ...counts };
+  return { name, minutes: (performance.now() - begun) / 60_000, ...counts };
 }
+
+/** The home of a new user, with a clone in it. */
+function createHome({ name, hasClaude = false }, providers) {
+  const home = join(folder, name);
+  const npmCache = join(folder, 'npm-cache');
+  for (const path of [home, npmCache]) createFolder(path);
+  writeCurlSettings(home);
+  if (hasClaude) installClaude(home);
+  if (options.here) placeCommand(home);
+  const session = new Session({ cwd: home, env: { ...buildEnvironment(home, npmCache), ...providers }, ...READER }, home);
+  return { session, repository, end: () => session.end() };
+}
+
+/** Root of a machine that runs systemd, with a clone. */
+async function createMachine() {
+  const machine = new Machine(folder);
+  await machine.start();
+  const home = join(machine.root, 'root');
+  writeCurlSettings(home);
+  cpSync(repository, join(home, 'repository'), { recursive: true });
+  for (const file of Object.values(NETWORK).filter((value) => existsSync(value))) {
+    mkdirSync(dirname(join(machine.root, file)), { recursive: true });
+    cpSync(file, join(machine.root, file), { recursive: true, dereference: true });
+  }
+  const env = {
+    ...NETWORK,
+    HOME: '/root',
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    LANG: 'C.UTF-8',
+    NO_COLOR: '1',
+  };
+  const session = new Session({ shell: machine.shell, cwd: '/', env }, home, '/root');
+  const end = async () => {
+    await session.end();
+    await machine.end();
+  };
+  return { session, repository: '/root/repository', end };
+}
+
+/** A response with an error fails a step; by itself, curl prints it and succeeds. */
+const writeCurlSettings = (home) => writeFileSync(join(home, '.curlrc'), 'fail-with-body\n');
 
 async function take(step, { page, session, counts }) {
   const code = fillIn(step.code);
@@ -160,81 +190,6 @@ function fillIn(code) {
     if (!(name in VALUES)) throw new Error(`a guide wants a value for ${name}, and scripts/check-guides.js has none`);
     return `${name}=${VALUES[name]}`;
   });
-}
-
-/** What a new user of this machine has. Settings of the network stay, without which no registry can be reached. */
-function buildEnvironment(home) {
-  const network = Object.entries(process.env).filter(([key]) =>
-    /^(https?_proxy|no_proxy|node_extra_ca_certs|ssl_cert_\w+|npm_config_(registry|cafile))$/i.test(key),
-  );
-  return {
-    ...Object.fromEntries(network),
-    HOME: home,
-    USER: 'reader',
-    SHELL: '/bin/bash',
-    LANG: 'C.UTF-8',
-    NO_COLOR: '1',
-    // Bash would use the folders of the machine's users; npm's own prefix is not writable for them.
-    PATH: [join(home, 'bin'), join(home, '.local/bin'), dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(
-      ':',
-    ),
-    NPM_CONFIG_CACHE: NPM_CACHE,
-    NPM_CONFIG_UPDATE_NOTIFIER: 'false',
-  };
-}
-
-/** The command of this checkout instead of an installed one. */
-function placeCommand(home) {
-  createFolder(join(home, 'bin'));
-  writeFileSync(join(home, 'bin/sluice'), `#!/bin/sh\nexec node "${join(ROOT, 'packages/gateway/bin/sluice.js')}" "$@"\n`, {
-    mode: 0o755,
-  });
-}
-
-function createFolder(path) {
-  mkdirSync(path, { recursive: true });
-  if (isRoot) chownSync(path, ids.uid, ids.gid);
-}
-
-/** Starts what a guide takes for granted, and returns the variables that lead to it. The demo gateway takes the place of all providers. */
-async function prepareWorld(world, home) {
-  const provider = await startProgram(['serve', '--port', '0', '--data', 'memory'], home);
-  if (world.includes('claude')) installClaude(home);
-  return { OPENAI_BASE_URL: `${provider}/v1`, ANTHROPIC_BASE_URL: provider };
-}
-
-/** Starts a command of this checkout, and returns the address that it prints. */
-function startProgram(args, home) {
-  const program = spawn(process.execPath, [join(ROOT, 'packages/gateway/bin/sluice.js'), ...args], {
-    cwd: home,
-    env: { PATH: process.env.PATH, HOME: home },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  programs.push(program);
-  return new Promise((resolve, reject) => {
-    let printed = '';
-    for (const stream of [program.stdout, program.stderr])
-      stream.on('data', (data) => {
-        printed = (printed + data).slice(-10_000);
-        const address = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0];
-        if (address) resolve(address);
-      });
-    program.once('exit', () => reject(new Error(`sluice ${args[0]} ended: ${printed}`)));
-  });
-}
-
-/** Claude Code as a program that sends one message and ends, because nobody sits at this terminal. */
-function installClaude(home) {
-  const place = join(ROOT, '.cache/guides');
-  mkdirSync(place, { recursive: true });
-  writeFileSync(join(place, 'package.json'), '{ "private": true }\n');
-  runNpm(['install', '--no-audit', '--no-fund', '--no-save', '--prefer-offline', CLAUDE_CODE], { cwd: place });
-  const bin = join(home, 'bin');
-  createFolder(bin);
-  const claude = join(home, 'claude-code');
-  cpSync(join(place, 'node_modules'), claude, { recursive: true, verbatimSymlinks: true });
-  writeFileSync(join(bin, 'claude'), `#!/bin/sh\nexec "${claude}/.bin/claude" -p 'Say hello.' "$@"\n`, { mode: 0o755 });
-  if (isRoot) execFileSync('chown', ['-R', `${ids.uid}:${ids.gid}`, home]);
 }
 
 function isListening(port) {

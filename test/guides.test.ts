@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { countCommands, findMissingLine, readSteps } from '../scripts/guides/steps.js';
+import { countCommands, findMissingLine, readSection, readSteps } from '../scripts/guides/steps.js';
 
 // `npm run guides` follows the guides; here is how it reads them.
 
@@ -59,7 +59,27 @@ describe('what a command prints', () => {
   ])('%j is not shown for %j', (shown, printed) => expect(findMissingLine(shown, printed)).toBe(shown.split('\n').at(-1)));
 });
 
-test.each(['start-broken-stream', 'start-agent', 'start-team', 'teams', 'deploy'])('docs/%s.md has steps to follow', (name) => {
-  const text = readFileSync(new URL(`../docs/${name}.md`, import.meta.url), 'utf8');
-  expect(readSteps(text).filter(({ kind }) => kind === 'run').length).toBeGreaterThan(0);
+const readGuide = (name: string): string => readFileSync(new URL(`../docs/${name}.md`, import.meta.url), 'utf8');
+
+test.each(['start-broken-stream', 'start-agent', 'start-team', 'teams'])('docs/%s.md has steps to follow', (name) => {
+  const kinds = readSteps(readGuide(name)).map(({ kind }) => kind);
+  expect(kinds).toContain('run');
+  expect(kinds).not.toContain('skip');
+});
+
+test.each([
+  ['One gateway with compose', 'docker'],
+  ['Two gateways with compose', 'docker'],
+  ['Kubernetes', 'kubectl'],
+  ['systemd', 'systemd'],
+])('the steps of "%s" in docs/deploy.md need %s', (section, needs) => {
+  const steps = readSteps(readSection(readGuide('deploy'), section));
+  expect(steps.length).toBeGreaterThan(0);
+  expect(steps.filter((step) => step.kind !== 'skip' || step.needs !== needs)).toEqual([]);
+});
+
+test('lines of a section have the numbers of the page', () => {
+  const [first] = readSteps(readSection(`# A\n\n## B\n${fence('sh', 'b')}\n## C\n${fence('sh', 'c')}\n## D\n`, 'C'));
+  expect(first).toMatchObject({ code: 'c\n', line: 8 });
+  expect(() => readSection('# A', 'C')).toThrow('no section is called "C"');
 });

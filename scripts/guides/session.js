@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** Milliseconds until a step has failed. `npm ci` on a busy machine takes minutes. */
@@ -14,21 +14,26 @@ const READY_MS = 60_000;
 /** How often the output of a program in a terminal of its own is read. */
 const POLL_MS = 50;
 
+const SHELL = ['bash', '--noprofile', '--norc'];
+
 export class Session {
   #shell;
   #results;
   #folder;
+  #seen;
   #count = 0;
 
   /**
-   * @param {{ cwd: string, env: Record<string, string>, uid?: number, gid?: number }} options
-   * @param {string} folder for the output of steps; the user of the session must be able to write there
+   * @param {{ shell?: string[], cwd: string, env: Record<string, string>, uid?: number, gid?: number }} options
+   * @param {string} folder for the output of steps, as this process sees it
+   * @param {string} seen the same folder, as the shell sees it
    */
-  constructor(options, folder) {
+  constructor({ shell: [program = '', ...args] = SHELL, ...options }, folder, seen = folder) {
     this.#folder = mkdtempSync(join(folder, 'output-'));
+    this.#seen = join(seen, basename(this.#folder));
     if (options.uid !== undefined) chownSync(this.#folder, options.uid, options.gid ?? options.uid);
     // A process group of its own, so that programs in the background end with it.
-    this.#shell = spawn('bash', ['--noprofile', '--norc'], {
+    this.#shell = spawn(program, args, {
       ...options,
       stdio: ['pipe', 'inherit', 'inherit', 'pipe'],
       detached: true,
@@ -42,9 +47,9 @@ export class Session {
    * @returns {Promise<{ exit: number, output: string }>} `exit`: the code of the last command that failed, else 0
    */
   async run(code) {
-    const file = this.#nextFile();
+    const [file, seen] = this.#nextFile();
     this.#write(
-      `failed=0; trap 'failed=$?' ERR\neval ${quote(code)} > ${quote(file)} 2>&1 < /dev/null\ntrap - ERR; echo "$failed" >&3\n`,
+      `failed=0; trap 'failed=$?' ERR\neval ${quote(code)} > ${quote(seen)} 2>&1 < /dev/null\ntrap - ERR; echo "$failed" >&3\n`,
     );
     const exit = Number(await this.#readResult(code));
     return { exit, output: readFileSync(file, 'utf8') };
@@ -56,8 +61,8 @@ export class Session {
    * @param {RegExp} ready
    */
   async start(code, ready) {
-    const file = this.#nextFile();
-    this.#write(`: > ${quote(file)}; ( eval ${quote(code)} ) > ${quote(file)} 2>&1 < /dev/null & echo $! >&3\n`);
+    const [file, seen] = this.#nextFile();
+    this.#write(`: > ${quote(seen)}; ( eval ${quote(code)} ) > ${quote(seen)} 2>&1 < /dev/null & echo $! >&3\n`);
     const id = Number(await this.#readResult(code));
     const until = Date.now() + READY_MS;
     for (;;) {
@@ -78,9 +83,11 @@ export class Session {
     await ended;
   }
 
+  /** A file for output: its path here, and in the shell. */
   #nextFile() {
     this.#count += 1;
-    return join(this.#folder, `${this.#count}.txt`);
+    const name = `${this.#count}.txt`;
+    return [join(this.#folder, name), join(this.#seen, name)];
   }
 
   #write(text) {

@@ -54,6 +54,20 @@ function readConsole(code, exit) {
 }
 
 /**
+ * The part of a page below a heading of the second level; without one, the whole page.
+ * @param {string} text
+ * @param {string | undefined} section
+ */
+export function readSection(text, section) {
+  if (section === undefined) return text;
+  const parts = text.split(/^(?=## )/m);
+  const found = parts.findIndex((part) => part.startsWith(`## ${section}\n`));
+  if (found < 0) throw new Error(`no section is called "${section}"`);
+  // Lines above keep their number.
+  return parts.slice(0, found).join('').replaceAll(/[^\n]/g, '') + parts[found];
+}
+
+/**
  * How many lines of a step a reader types: without comments, empty lines and lines that continue another.
  * @param {string} code
  */

@@ -18,7 +18,7 @@ const UNIT = read('deploy/systemd/sluice.service');
 const readSetting = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(UNIT)?.[1] ?? '';
 
 /** The commands of the guide, without comments. */
-const COMMANDS = (/^## systemd\n[\s\S]*?```sh\n([\s\S]*?)```/m.exec(read('docs/deploy.md'))?.[1] ?? '')
+const COMMANDS = (/^## systemd\n[\s\S]*?```sh[^\n]*\n([\s\S]*?)```/m.exec(read('docs/deploy.md'))?.[1] ?? '')
   .split('\n')
   .map((line) => line.replace(/\s+#.*$/, ''));
 
