@@ -439,7 +439,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     file: { home: '~/.config/zed/settings.json', text: (target) => formatJson(zedSettings(target)) },
     needsModel: true,
     notes: [
-      'start Zed from this shell, or enter the key under "agent: open settings" > LLM Providers; a key in settings.json is ignored',
+      'start Zed from this shell, or enter the key under "agent: open settings" > LLM Providers; it does not belong in settings.json',
       'for the agent and the inline assistant: edit predictions and external agents have settings of their own',
       'set max_tokens to the context size of your model; each model is a row of its own',
     ],
