@@ -6,6 +6,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { packPackage } from './build/npm.js';
 import { PACKAGES, ROOT, readManifest } from './build/packages.js';
 
 /** Prints what a command says only when it fails: the tables of attw are long. */
@@ -21,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-packages-'));
 try {
   const tarballs = PACKAGES.map((target) => {
     run('npx', ['publint', '--strict', target.folder]);
-    const tarball = pack(target);
+    const tarball = packPackage(target.name, folder);
     // Only ESM: resolution from CommonJS and by node 10 is not offered.
     run('npx', ['attw', tarball, '--profile', 'esm-only', '--format', 'table-flipped']);
     return tarball;
@@ -34,10 +35,4 @@ try {
   console.log(`installed from tarballs: sluice ${version}`);
 } finally {
   rmSync(folder, { recursive: true });
-}
-
-function pack(target) {
-  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
-  const [{ filename }] = JSON.parse(execFileSync('npm', args, { cwd: join(ROOT, target.folder), encoding: 'utf8' }));
-  return join(folder, filename);
 }
