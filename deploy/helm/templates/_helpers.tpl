@@ -15,9 +15,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{/* Entries of a map whose values must be text. */}}
 {{- define "sluice.texts" -}}
-{{- range $name, $value := . }}
-{{ $name | quote }}: {{ $value | toString | quote }}
-{{- end }}
+{{- $lines := list }}
+{{- range $name, $value := . }}{{ $lines = append $lines (printf "%s: %s" (quote $name) ($value | toString | quote)) }}{{ end }}
+{{- join "\n" $lines }}
 {{- end }}
 
 {{/* The configuration. One gateway with a volume has its keys, usage and limits there. */}}
