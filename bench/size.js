@@ -17,25 +17,27 @@ const BUNDLES = [
     // Raised from 21,200. Tool-call identity: 18 quirks of servers in any pair need headers that wait, ids that change and names in pieces. Depth:
     // JSON in texts and events is read only up to 256 levels deep. Content and usage: snapshots of text, Azure's messages, structured content,
     // thinking_blocks, the spellings of cache counts and uncertain usage. Raised from 23,600 for sources: responses with an HTTP error, parsed
-    // chunks of SDKs, and errors that say which argument is wrong.
-    limit: 25_400,
+    // chunks of SDKs, and errors that say which argument is wrong. Raised from 25,400 for the titles and remedies of the rules of the protocol:
+    // without them a diagnostic is an id. Titles alone are half of it.
+    limit: 27_700,
     code: "export { accumulate } from '@sluice/core/io'; export { openaiChat } from '@sluice/core/openai-chat';",
   },
   {
     name: 'accumulate() with all four protocols',
     // Raised from 43,400 for the same, and for the calls of Responses that the client runs (shell, apply_patch, tool_search).
-    limit: 48_600,
+    // Raised from 48,600 for the titles and remedies of 142 rules.
+    limit: 54_200,
     code: "export { accumulate } from '@sluice/core';",
   },
   // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 21,000, writing them 9,100, whole responses and errors 4,400,
-  // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it.
-  { name: 'repair fetch, Chat', limit: 39_100, code: repairFetch(['openai-chat', 'openaiChat']) },
-  { name: 'repair fetch, Anthropic', limit: 34_100, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
-  { name: 'repair fetch, Responses', limit: 37_900, code: repairFetch(['openai-responses', 'openaiResponses']) },
-  { name: 'repair fetch, Gemini', limit: 35_000, code: repairFetch(['gemini', 'gemini']) },
+  // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it, titles and remedies of rules 3,100.
+  { name: 'repair fetch, Chat', limit: 42_200, code: repairFetch(['openai-chat', 'openaiChat']) },
+  { name: 'repair fetch, Anthropic', limit: 36_500, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
+  { name: 'repair fetch, Responses', limit: 40_000, code: repairFetch(['openai-responses', 'openaiResponses']) },
+  { name: 'repair fetch, Gemini', limit: 36_800, code: repairFetch(['gemini', 'gemini']) },
   {
     name: 'repair fetch, all four protocols',
-    limit: 82_400,
+    limit: 89_600,
     code: repairFetch(
       ['openai-chat', 'openaiChat'],
       ['anthropic-messages', 'anthropicMessages'],
@@ -45,13 +47,13 @@ const BUNDLES = [
   },
   {
     name: 'repair fetch, Chat, with requests',
-    limit: 86_000,
+    limit: 89_000,
     code: `${repairFetch(['openai-chat', 'openaiChat'])}
       export { prepareRequests } from '@sluice/core/fetch'; export { openaiChatCodec } from '@sluice/core/openai-chat/codec';`,
   },
   {
     name: 'repair fetch, all four protocols, with requests and convert',
-    limit: 187_600,
+    limit: 194_600,
     code: "export { createRepairFetch } from '@sluice/core/fetch';",
   },
   {

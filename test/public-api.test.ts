@@ -59,7 +59,6 @@ const API: Record<string, string[]> = {
   './internal': [
     ...['BoundedCache', 'GRAMMARS', 'GrammarError', 'JsonScanner', 'MAX_JSON_DEPTH', 'StreamRuleError', 'StreamValidator'],
     ...[
-      'addTitle',
       'computeScore',
       'encodeResponse',
       'encodeResponseStream',

@@ -108,7 +108,7 @@ describe('repaired', () => {
     const client = new OpenAI({
       apiKey: 'k',
       baseURL: 'http://llm.example/v1',
-      fetch: createRepairFetch({ fetch, onFinding: ({ rule }) => findings.push(rule) }),
+      fetch: createRepairFetch({ fetch, onFinding: ({ rule, message }) => findings.push(`${rule} ${message}`) }),
     });
     const completion = await client.chat.completions
       .stream({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] })
@@ -119,7 +119,7 @@ describe('repaired', () => {
       ['sub', '{"b":2}'],
     ]);
     expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
-    expect(findings).toContain('chat/tool-id-empty');
+    expect(findings).toContain('chat/tool-id-empty A tool-call delta carries a blank id. Sluice treats a blank id as absent.');
   });
 
   test('a whole response: arguments as an object, no id', async () => {

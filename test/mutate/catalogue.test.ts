@@ -1,6 +1,6 @@
 import { RULES, type RuleId } from '@sluice/core';
 import { describe, expect, test } from 'vitest';
-import { HABIT_RULES } from '../../packages/core/src/rules/habits.ts';
+import { HABIT_FACTS } from '../../packages/core/src/rules/habits.ts';
 import { listMutations, MUTATIONS } from '../../packages/lab/src/mutate/index.ts';
 
 /** Violations that no mutation makes, and why. */
@@ -20,7 +20,7 @@ const NOT_MADE: Partial<Record<RuleId, string>> = {
 const made = new Set(MUTATIONS.flatMap(({ rule }) => rule ?? []));
 
 /** What no decoder names is no dialect that it has to be tried with. */
-const ofDecoders = (Object.keys(RULES) as RuleId[]).filter((rule) => !Object.hasOwn(HABIT_RULES, rule));
+const ofDecoders = (Object.keys(RULES) as RuleId[]).filter((rule) => !Object.hasOwn(HABIT_FACTS, rule));
 
 test.each(ofDecoders)('%s can be made out of a clean stream, or there is a reason why not', (rule) => {
   if (made.has(rule)) expect(NOT_MADE[rule], 'a mutation makes it').toBeUndefined();

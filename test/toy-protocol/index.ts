@@ -4,6 +4,7 @@ import { fieldsOf, PROTOCOL } from './wire.ts';
 
 export const toy: Protocol = {
   id: PROTOCOL,
+  rules: {},
   streamDecoder: decodeStream,
   recognises: (payload) => payload['toy'] === 1,
   extras: fieldsOf,

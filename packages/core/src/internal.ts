@@ -10,7 +10,7 @@ export { parseDeployment } from './codec/deployment.ts';
 export { GrammarError, type StreamGrammar } from './codec/grammar.ts';
 export { BoundedCache, type CacheLimits } from './codec/profile.ts';
 export { findBreakage } from './doctor/breakage.ts';
-export { addTitle, computeScore, learnProfile } from './doctor/examiner.ts';
+export { computeScore, learnProfile } from './doctor/examiner.ts';
 export { encodeResponse, encodeResponseStream } from './engine/whole.ts';
 export { findJsonStrings, type Span, withFields } from './json/fields.ts';
 export { isDeeperThan } from './json/json.ts';

@@ -63,7 +63,7 @@ const ROWS: Row[] = [
   {
     name: 'violations: severity, rule, message, place',
     stream: streams.chatCall('{}').replaceAll('"index":0,"id"', '"id"'),
-    contains: [/error {2}chat\/tool-index-missing {2}A tool-call delta has no index \(byte \d+\)/],
+    contains: [/error {2}chat\/tool-index-missing {2}A tool-call delta has no index\. Sluice uses the id.* \(byte \d+\)/],
   },
   {
     name: 'violations: the form of a vendor is an info, as the doctor judges it',

@@ -17,7 +17,7 @@ import type {
 import type { Stage } from '../canonical/stage.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { ToolRules } from '../passes/rules.ts';
-import type { Report, RuleId } from '../rules/index.ts';
+import type { Report, RuleId, RuleTexts } from '../rules/index.ts';
 import type { SseEncoderOptions, SseFrame } from '../sse/encode.ts';
 import type { Context } from './context.ts';
 import type { StreamGrammar } from './grammar.ts';
@@ -151,6 +151,8 @@ type Role = 'client' | 'upstream';
 export interface Protocol {
   /** The name of the protocol. */
   readonly id: ProtocolId;
+  /** The texts of the rules that its decoder reports. */
+  readonly rules: RuleTexts;
   /** Decodes frames to canonical events. A complete JSON body in a bare frame is accepted, too. */
   streamDecoder(context: Context, options?: StreamDecoderOptions): FrameDecoder;
   /** Whether a payload can belong to this protocol; used to read streams of unknown protocol. */

@@ -11,7 +11,7 @@ import { isObject } from '../json/json.ts';
 import { GeminiCheck } from '../protocols/gemini/violations.ts';
 import { ChatCheck } from '../protocols/openai-chat/violations.ts';
 import { Diagnostics, describeRule } from '../rules/diagnostics.ts';
-import { type Diagnostic, RULES, type RuleId, type Severity } from '../rules/index.ts';
+import { type Diagnostic, RULES, type RuleId, type Severity, type Violation } from '../rules/index.ts';
 import type { SseFrame } from '../sse/encode.ts';
 import { type Breakage, findBreakage } from './breakage.ts';
 import { createCheck, hasLoneSurrogate } from './checks.ts';
@@ -156,21 +156,20 @@ export class Examiner {
   }
 
   /** The violations that the decoder reported, then those of the checks; each rule once. */
-  #merge(reported: readonly Diagnostic[]): Diagnostic[] {
+  #merge(reported: readonly Violation[]): Violation[] {
     const known = new Set(reported.map(({ rule }) => rule));
     return [...reported, ...this.#met.list().filter(({ rule }) => !known.has(rule))];
   }
 
-  #explain(met: Diagnostic, circumstances: Circumstances): Finding {
-    const { title, severity, remedy } = RULES[met.rule];
-    const { rule, message, offset, count } = addTitle(met);
+  #explain({ rule, detail, offset, count }: Violation, circumstances: Circumstances): Finding {
+    const { title, severity, remedy } = RULES[rule];
     const excuse = findExcuse(rule, circumstances);
     const excerpt = excerptAt(this.#body, rule, offset);
     return {
       rule,
       severity: excuse === undefined ? severity : 'info',
       title,
-      message: excuse ?? message,
+      message: excuse ?? detail ?? title,
       offset,
       count,
       excerpt,
@@ -201,11 +200,11 @@ export interface ExamineOptions extends Pick<EventReaderOptions, 'protocol' | 'm
   strict?: boolean;
 }
 
-/** An unregistered protocol has no check: only the framing of its streams is examined. */
-const toDiagnostic = ({ rule, severity, message, offset, count }: Finding): Diagnostic => ({
+/** As a reader without the doctor reports it. */
+const toDiagnostic = ({ rule, severity, title, message, offset, count }: Finding): Diagnostic => ({
   rule,
   severity,
-  message,
+  message: describeRule(rule, RULES, message === title ? undefined : message),
   offset,
   count,
 });
@@ -266,14 +265,6 @@ const byWeight = (a: Finding, b: Finding): number => RANK[a.severity] - RANK[b.s
 
 const RANK = { error: 0, warning: 1, info: 2 } as const;
 RANK satisfies Record<Severity, number>;
-
-/**
- * A diagnostic with its rule's title for a message, unless it has a message of its own. Loads the whole table of rules.
- */
-export function addTitle(diagnostic: Diagnostic): Diagnostic {
-  const { rule, message } = diagnostic;
-  return message === describeRule(rule) ? { ...diagnostic, message: RULES[rule].title } : diagnostic;
-}
 
 // ---- excerpts
 

@@ -8,7 +8,7 @@ import { isDeeperThan, isObject, type JsonObject, parseJson, TOO_DEEP } from '..
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { BACKSLASH, QUOTE } from '../json/scanner.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
-import type { Diagnostic, Report, RuleId } from '../rules/index.ts';
+import type { Diagnostic, Report, RuleId, RuleTexts } from '../rules/index.ts';
 import { ByteBuffer, decodeUtf8, FIRST_NOT_ASCII, hasBytesAt, SPACE } from '../sse/bytes.ts';
 import { FrameReader } from '../sse/decode.ts';
 import type { SseFrame } from '../sse/encode.ts';
@@ -48,6 +48,8 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #profile: EventReaderOptions['profile'];
   readonly #failsOnMalformed: boolean;
   readonly #met: Diagnostics;
+  /** Those of the protocol that is decoded. */
+  #texts: RuleTexts | undefined;
   readonly notes: Note[] = [];
   /** The protocol, once it is known; stays undefined when no payload shows it. */
   protocol: Protocol | undefined;
@@ -100,7 +102,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   }
 
   get diagnostics(): Diagnostic[] {
-    return this.#met.list();
+    return this.#met.list(this.#texts);
   }
 
   /** The protocol's own whole object, where it has one and a payload was read. */
@@ -200,6 +202,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   /** Creates the decoder, and decodes the frames that waited for it. */
   #begin(protocol: Protocol, out: CanonicalStreamEvent[]): void {
     const whole = protocol.accumulator?.();
+    this.#texts = protocol.rules;
     this.#whole = whole;
     const onPayload = (payload: JsonObject): void => {
       this.#sniffer.hasPayload = true;

@@ -30,6 +30,7 @@ export interface RepairOptions {
 /** A violation of a response. */
 export interface RepairFinding {
   rule: RuleId;
+  /** The title of the rule, and what Sluice does about it. */
   message: string;
   url: string;
 }
@@ -142,9 +143,9 @@ const isArrayOfGemini = (body: unknown, { codec }: RepairContext): boolean => co
 
 const decoder = /* @__PURE__ */ new TextDecoder();
 
-function createReporter({ options: { onFinding }, url }: RepairContext): (rule: RuleId) => void {
+function createReporter({ codec, options: { onFinding }, url }: RepairContext): (rule: RuleId) => void {
   if (!onFinding) return () => undefined;
-  return (rule) => onFinding({ rule, message: describeRule(rule), url });
+  return (rule) => onFinding({ rule, message: describeRule(rule, codec.rules), url });
 }
 
 /** The whole body; the response itself, unread as far as possible, when it is too long. */

@@ -151,7 +151,7 @@ export class RepairStream implements ResponseStream {
   }
 
   get diagnostics(): Diagnostic[] {
-    return [...this.#converter.diagnostics, ...this.#found.list()].toSorted((a, b) => a.offset - b.offset);
+    return [...this.#converter.diagnostics, ...this.#found.list(this.#codec.rules)].toSorted((a, b) => a.offset - b.offset);
   }
 
   get error(): CanonicalError | undefined {

@@ -1,11 +1,12 @@
-import type { Diagnostic, Report, RuleId } from './index.ts';
+import type { Diagnostic, Report, RuleId, RuleTexts, Violation } from './index.ts';
+import { SSE_TEXTS } from './sse.ts';
 
 /**
  * Collects violations, one entry per rule: a stream with a violation in every chunk costs no more than one with a
- * single violation. It does not import the table of rules, whose texts would be most of a small bundle.
+ * single violation. Texts are added when the list is read.
  */
 export class Diagnostics {
-  readonly #byRule = new Map<RuleId, Diagnostic>();
+  readonly #byRule = new Map<RuleId, Violation>();
   readonly #onReport: ((rule: RuleId) => void) | undefined;
   /** The number of violations, over all rules. */
   total = 0;
@@ -20,14 +21,21 @@ export class Diagnostics {
     this.#onReport?.(rule);
     const known = this.#byRule.get(rule);
     if (known) known.count++;
-    else this.#byRule.set(rule, { rule, message: detail ?? describeRule(rule), offset, count: 1 });
+    else this.#byRule.set(rule, { rule, offset, count: 1, ...(detail !== undefined && { detail }) });
   };
 
-  /** The violations in the order of the body. */
-  list(): Diagnostic[] {
-    return [...this.#byRule.values()].toSorted((a, b) => a.offset - b.offset);
+  /** The violations in the order of the body, with the texts of a protocol. */
+  list(texts?: RuleTexts): Diagnostic[] {
+    return [...this.#byRule.values()]
+      .map((met) => ({ ...met, message: describeRule(met.rule, texts, met.detail) }))
+      .toSorted((a, b) => a.offset - b.offset);
   }
 }
 
-/** The id of a rule as words. */
-export const describeRule = (rule: RuleId): string => rule.slice(rule.indexOf('/') + 1).replaceAll('-', ' ');
+/** What a rule says about a body: `Two calls share one id: "a". The later call gets a derived id.` */
+export function describeRule(rule: RuleId, texts: RuleTexts | undefined, detail?: string): string {
+  const text = texts?.[rule] ?? (SSE_TEXTS as RuleTexts)[rule]; // rules of the framing belong to no protocol
+  if (!text) return detail ?? rule;
+  const found = detail === undefined ? text.title : `${text.title}: ${detail}`;
+  return `${found.replace(/[^.…]$/, '$&.')} ${text.remedy}`;
+}

@@ -1,50 +1,76 @@
-import { ANTHROPIC_MESSAGES_RULES } from './anthropic-messages.ts';
-import { GEMINI_RULES } from './gemini.ts';
-import { HABIT_RULES } from './habits.ts';
-import { OPENAI_CHAT_RULES } from './openai-chat.ts';
-import { OPENAI_RESPONSES_RULES } from './openai-responses.ts';
-import type { Rule, Severity } from './rule.ts';
-import { SSE_RULES } from './sse.ts';
+import { ANTHROPIC_MESSAGES_FACTS, ANTHROPIC_MESSAGES_TEXTS } from './anthropic-messages.ts';
+import { GEMINI_FACTS, GEMINI_TEXTS } from './gemini.ts';
+import { ANTHROPIC_MESSAGES_HABITS, GEMINI_HABITS, HABIT_FACTS, OPENAI_CHAT_HABITS, SSE_HABITS } from './habits.ts';
+import { OPENAI_CHAT_FACTS, OPENAI_CHAT_TEXTS } from './openai-chat.ts';
+import { OPENAI_RESPONSES_FACTS, OPENAI_RESPONSES_TEXTS } from './openai-responses.ts';
+import type { Rule, RuleFacts, RuleText, Severity } from './rule.ts';
+import { SSE_FACTS, SSE_TEXTS } from './sse.ts';
 
-export type { Rule, Severity } from './rule.ts';
+export type { Rule, RuleText, Severity } from './rule.ts';
 
 /**
  * Every violation of the standards that a decoder or the doctor can report. Plain data, without dependencies.
  *
  * ```ts
  * const { diagnostics } = await accumulate(response);
- * for (const { rule, count } of diagnostics) console.warn(count, RULES[rule].title);
+ * for (const { rule, count } of diagnostics) console.warn(count, RULES[rule].severity);
  * ```
  */
-export const RULES: Record<RuleId, Rule> = {
-  ...SSE_RULES,
-  ...OPENAI_CHAT_RULES,
-  ...ANTHROPIC_MESSAGES_RULES,
-  ...OPENAI_RESPONSES_RULES,
-  ...GEMINI_RULES,
-  ...HABIT_RULES,
-};
+export const RULES: Record<RuleId, Rule> = /* @__PURE__ */ joinRules(
+  {
+    ...SSE_TEXTS,
+    ...OPENAI_CHAT_TEXTS,
+    ...ANTHROPIC_MESSAGES_TEXTS,
+    ...OPENAI_RESPONSES_TEXTS,
+    ...GEMINI_TEXTS,
+    ...SSE_HABITS,
+    ...OPENAI_CHAT_HABITS,
+    ...ANTHROPIC_MESSAGES_HABITS,
+    ...GEMINI_HABITS,
+  },
+  {
+    ...SSE_FACTS,
+    ...OPENAI_CHAT_FACTS,
+    ...ANTHROPIC_MESSAGES_FACTS,
+    ...OPENAI_RESPONSES_FACTS,
+    ...GEMINI_FACTS,
+    ...HABIT_FACTS,
+  },
+);
+
+function joinRules(texts: Record<RuleId, RuleText>, facts: Record<RuleId, RuleFacts>): Record<RuleId, Rule> {
+  const ids = Object.keys(texts) as RuleId[]; // keys() does not know the keys
+  const rules = ids.map((id) => [id, { ...texts[id], ...facts[id] }]);
+  return Object.fromEntries(rules) as Record<RuleId, Rule>; // fromEntries does not know the keys
+}
 
 /** The ids of all rules. */
 export type RuleId =
-  | keyof typeof SSE_RULES
-  | keyof typeof OPENAI_CHAT_RULES
-  | keyof typeof ANTHROPIC_MESSAGES_RULES
-  | keyof typeof OPENAI_RESPONSES_RULES
-  | keyof typeof GEMINI_RULES
-  | keyof typeof HABIT_RULES;
+  | keyof typeof SSE_TEXTS
+  | keyof typeof OPENAI_CHAT_TEXTS
+  | keyof typeof ANTHROPIC_MESSAGES_TEXTS
+  | keyof typeof OPENAI_RESPONSES_TEXTS
+  | keyof typeof GEMINI_TEXTS
+  | keyof typeof HABIT_FACTS;
 
-/**
- * A violation that was found: its rule, its position (in bytes from the start of the body) and how often it occurred.
- */
-export interface Diagnostic {
+/** The texts of the rules that a protocol can violate. */
+export type RuleTexts = Partial<Record<RuleId, RuleText>>;
+
+/** A violation that was met: its rule, its position (in bytes from the start of the body) and how often it occurred. */
+export interface Violation {
   rule: RuleId;
-  /** The severity of this finding, which may be lower than that of its rule. Set by the doctor, not by decoders. */
-  severity?: Severity;
-  /** What was found, if there is more to say than the rule; otherwise the id of the rule as words. */
-  message: string;
+  /** What was found, when there is more to say than the rule. */
+  detail?: string;
   offset: number;
   count: number;
+}
+
+/** A violation with its text. */
+export interface Diagnostic extends Violation {
+  /** The severity of this finding, which may be lower than that of its rule. Set by the doctor, not by decoders. */
+  severity?: Severity;
+  /** The title of the rule, what was found, and what Sluice did about it. */
+  message: string;
 }
 
 /** Reports a violation; `detail` adds to the text of the rule. */

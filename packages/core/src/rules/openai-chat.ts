@@ -1,12 +1,177 @@
-import type { Rule } from './rule.ts';
+import type { RuleFacts, RuleText } from './rule.ts';
 
 /** Violations of Chat Completions by compatible servers. */
-export const OPENAI_CHAT_RULES = {
+export const OPENAI_CHAT_TEXTS = {
   'chat/tool-id-empty': {
     title: 'A tool-call delta carries a blank id',
+    remedy: 'Sluice treats a blank id as absent.',
+  },
+  'chat/tool-id-missing': {
+    title: 'A tool call has no id',
+    remedy: 'Sluice derives a stable id from the response and the position.',
+  },
+  'chat/tool-id-number': {
+    title: 'A tool-call id is a number',
+    remedy: 'Sluice converts it to a string.',
+  },
+  'chat/tool-id-duplicate': {
+    title: 'Two tool calls share one id',
+    remedy: 'The later call gets a derived id, so that results can be matched.',
+  },
+  'chat/tool-index-missing': {
+    title: 'A tool-call delta has no index',
+    remedy: 'Sluice uses the id, the name and the open JSON document instead.',
+  },
+  'chat/tool-index-string': {
+    title: 'A tool-call index is a string',
+    remedy: 'Sluice reads a string of digits as an integer.',
+  },
+  'chat/tool-index-wild': {
+    title: 'A tool-call index is negative or not an integer',
+    remedy: 'Sluice treats a negative index as an opaque key and any other value as a missing index.',
+  },
+  'chat/tool-index-reused': {
+    title: 'One index is used for several tool calls',
+    remedy: 'Sluice starts a new call at a name that follows complete arguments.',
+  },
+  'chat/tool-type-case': {
+    title: 'A tool-call type is not lower case',
+    remedy: 'Sluice reads it as lower case.',
+  },
+  'chat/tool-function-null': {
+    title: 'A tool-call delta has function: null',
+    remedy: 'Sluice reads the delta as one without name and arguments.',
+  },
+  'chat/tool-name-empty': {
+    title: 'A tool-call delta carries a blank name',
+    remedy: 'Sluice treats a blank name as absent.',
+  },
+  'chat/tool-name-repeated': {
+    title: 'The tool name is sent on every delta',
+    remedy: 'Sluice keeps an equal name once.',
+  },
+  'chat/tool-name-fragmented': {
+    title: 'The tool name comes in pieces',
+    remedy: 'Sluice joins the pieces; a name that starts with the previous one replaces it.',
+  },
+  'chat/tool-name-late': {
+    title: 'The tool name changed after the arguments began',
+    remedy: 'The block was started with the shorter name; the final message has the complete one.',
+  },
+  'chat/tool-name-missing': {
+    title: 'A tool call has no name',
+    remedy: 'Sluice keeps the call under a placeholder name, so that its arguments are not lost.',
+  },
+  'chat/tool-call-resumed': {
+    title: 'A finished tool call continues after another has begun',
+    remedy: 'The final message has the late data; the event stream reports it at the end.',
+  },
+  'chat/tool-args-null': {
+    title: 'Tool arguments are null',
+    remedy: 'Sluice treats it as absent.',
+  },
+  'chat/tool-args-object': {
+    title: 'Tool arguments are an object',
+    remedy: 'Sluice converts them to a string; a later object replaces an earlier one.',
+  },
+  'chat/tool-args-cumulative': {
+    title: 'Each fragment repeats the arguments sent so far',
+    remedy: 'Sluice uses only the last one.',
+  },
+  'chat/tool-args-leading-empty-object': {
+    title: 'An empty object precedes the arguments',
+    remedy: 'Sluice drops the first object.',
+  },
+  'chat/tool-args-sent-again': {
+    title: 'The complete arguments are sent again',
+    remedy: 'Sluice uses the first document.',
+  },
+  'chat/tool-args-invalid': {
+    title: 'Tool arguments are not JSON',
+    remedy: 'Sluice keeps it verbatim and marks the call as invalid; do not run the tool with it.',
+  },
+  'chat/tool-args-not-object': {
+    title: 'Tool arguments are JSON but not an object',
+    remedy: 'Sluice keeps them verbatim.',
+  },
+  'chat/legacy-function-call': {
+    title: 'The deprecated function_call is used',
+    remedy: 'Sluice reads it as a tool call with a derived id.',
+  },
+  'chat/finish-empty': {
+    title: 'finish_reason is an empty string',
+    remedy: 'Sluice treats it as absent.',
+  },
+  'chat/finish-missing': {
+    title: 'The message ends without a finish_reason',
+    remedy: 'Sluice derives the reason from the content: tool_calls if there are calls, otherwise stop.',
+  },
+  'chat/finish-nonstandard': {
+    title: 'finish_reason is not one of the standard values',
+    remedy: 'Sluice maps known values of other protocols, treats unknown ones as a normal end, and keeps the original value.',
+  },
+  'chat/finish-repeated': {
+    title: 'finish_reason is sent more than once',
+    remedy:
+      'Sluice uses the last one, unless it is weaker than an earlier one: "stop" does not replace "length" or "tool_calls".',
+  },
+  'chat/finish-stop-with-calls': {
+    title: 'finish_reason is "stop" although there are tool calls',
+    remedy: 'Sluice reads it as tool_calls and keeps the original value.',
+  },
+  'chat/content-after-finish': {
+    title: 'Content follows the finish_reason',
+    remedy: 'Sluice reads to the end of the stream.',
+  },
+  'chat/delta-missing': {
+    title: 'A choice has no delta',
+    remedy: 'Sluice treats it as empty.',
+  },
+  'chat/text-completion': {
+    title: 'The chunks are those of legacy completions',
+    remedy: 'Sluice reads it as the text of the message.',
+  },
+  'chat/choices-missing': {
+    title: 'A chunk has no choices',
+    remedy: 'Sluice reads the known fields and skips the rest.',
+  },
+  'chat/message-instead-of-delta': {
+    title: 'A complete message instead of a delta',
+    remedy: 'Sluice reads from the message what no delta contained.',
+  },
+  'chat/content-parts': {
+    title: 'The content of a delta is a list of parts',
+    remedy: 'Sluice reads text parts as text and thinking parts as reasoning, and keeps other parts unchanged.',
+  },
+  'chat/role-blank': {
+    title: 'The role of a delta is blank',
+    remedy: 'Sluice treats it as absent.',
+  },
+  'chat/reasoning-twice': {
+    title: 'Reasoning is sent in two fields at once',
+    remedy: 'Sluice reads one of them.',
+  },
+  'chat/id-missing': {
+    title: 'The completion has no id',
+    remedy: 'Sluice derives a stable id.',
+  },
+  'chat/id-varies': {
+    title: 'The id changes within the stream',
+    remedy: 'Sluice keeps the first non-blank id.',
+  },
+  'chat/error-in-stream': {
+    title: 'An error arrives inside a successful response',
+    remedy: 'Sluice keeps what was read and reports the error.',
+  },
+} as const;
+
+OPENAI_CHAT_TEXTS satisfies Record<`chat/${string}`, RuleText>;
+
+/** The facts about these rules, for the doctor and the pages. */
+export const OPENAI_CHAT_FACTS = {
+  'chat/tool-id-empty': {
     explanation:
       'Later deltas of a call have id "", null or the string "null" where the standard omits the field. Clients that start a new call at every id split the arguments.',
-    remedy: 'Sluice treats a blank id as absent.',
     severity: 'warning',
     providers: [
       'DashScope/Qwen',
@@ -18,283 +183,204 @@ export const OPENAI_CHAT_RULES = {
     ],
   },
   'chat/tool-id-missing': {
-    title: 'A tool call has no id',
     explanation: 'No delta of the call has an id, so a result cannot refer to it.',
-    remedy: 'Sluice derives a stable id from the response and the position.',
     severity: 'error',
     providers: ['Ollama', 'Gemini bridges'],
   },
   'chat/tool-id-number': {
-    title: 'A tool-call id is a number',
     explanation: 'The id is a JSON number.',
-    remedy: 'Sluice converts it to a string.',
     severity: 'error',
     providers: ['ai.getdeepin.org'],
   },
   'chat/tool-id-duplicate': {
-    title: 'Two tool calls share one id',
     explanation: 'A second call repeats the id of the first.',
-    remedy: 'The later call gets a derived id, so that results can be matched.',
     severity: 'error',
     providers: ['DeepSeek', 'Zhipu/GLM', 'OpenRouter'],
   },
   'chat/tool-index-missing': {
-    title: 'A tool-call delta has no index',
     explanation: 'The standard separates parallel calls by index.',
-    remedy: 'Sluice uses the id, the name and the open JSON document instead.',
     severity: 'error',
     providers: ['Gemini OpenAI-compat', 'Mistral', 'grok2api', 'chatanywhere', 'older Ollama builds'],
   },
   'chat/tool-index-string': {
-    title: 'A tool-call index is a string',
     explanation: 'The index is "0" instead of 0.',
-    remedy: 'Sluice reads a string of digits as an integer.',
     severity: 'error',
     providers: ['hand-rolled proxies'],
   },
   'chat/tool-index-wild': {
-    title: 'A tool-call index is negative or not an integer',
     explanation: 'The index is below zero, a fraction, a list or another value that is not an integer.',
-    remedy: 'Sluice treats a negative index as an opaque key and any other value as a missing index.',
     severity: 'error',
     providers: ['Zhipu GLM-4.5'],
   },
   'chat/tool-index-reused': {
-    title: 'One index is used for several tool calls',
     explanation: 'Every parallel call has index 0. Clients that merge by index run one call with the arguments of all of them.',
-    remedy: 'Sluice starts a new call at a name that follows complete arguments.',
     severity: 'error',
     providers: ['Ollama', 'Gemini bridges', 'Gemini OpenAI-compat', 'LibreChat backends'],
   },
   'chat/tool-type-case': {
-    title: 'A tool-call type is not lower case',
     explanation: 'The type is "FUNCTION".',
-    remedy: 'Sluice reads it as lower case.',
     severity: 'error',
     providers: ['LiteLLM-fronted on-prem gateways'],
   },
   'chat/tool-function-null': {
-    title: 'A tool-call delta has function: null',
     explanation: 'The function object is null where the standard omits it. Code that reads its fields fails.',
-    remedy: 'Sluice reads the delta as one without name and arguments.',
     severity: 'warning',
     providers: ['LiteLLM-shaped streams'],
   },
   'chat/tool-name-empty': {
-    title: 'A tool-call delta carries a blank name',
     explanation: 'The name is "", null or the string "null" on later deltas. Clients that overwrite lose the name.',
-    remedy: 'Sluice treats a blank name as absent.',
     severity: 'error',
     providers: ['DeepSeek relays', 'Fireworks', 'SGLang', 'LiteLLM-fronted on-prem gateways'],
   },
   'chat/tool-name-repeated': {
-    title: 'The tool name is sent on every delta',
     explanation: 'Clients that concatenate get "shellshell".',
-    remedy: 'Sluice keeps an equal name once.',
     severity: 'warning',
     providers: ['Fireworks AI', 'Anthropic bridges', 'Codex adapters'],
   },
   'chat/tool-name-fragmented': {
-    title: 'The tool name comes in pieces',
     explanation: 'Later deltas append to the name, or repeat it with more characters.',
-    remedy: 'Sluice joins the pieces; a name that starts with the previous one replaces it.',
     severity: 'error',
     providers: ['Gemini (via Continue)', 'NVIDIA Switchyard upstreams', 'stub servers'],
   },
   'chat/tool-name-late': {
-    title: 'The tool name changed after the arguments began',
     explanation: 'A piece of the name, or a longer name, arrives after arguments were read.',
-    remedy: 'The block was started with the shorter name; the final message has the complete one.',
     severity: 'error',
     providers: ['stub servers'],
   },
   'chat/tool-name-missing': {
-    title: 'A tool call has no name',
     explanation: 'No delta of the call has a name.',
-    remedy: 'Sluice keeps the call under a placeholder name, so that its arguments are not lost.',
     severity: 'error',
     providers: ['naive local servers'],
   },
   'chat/tool-call-resumed': {
-    title: 'A finished tool call continues after another has begun',
     explanation: 'An id, a field or more arguments arrive for a call that was complete and already emitted.',
-    remedy: 'The final message has the late data; the event stream reports it at the end.',
     severity: 'error',
     providers: ['snapshot emitters', 'OpenAI-compatible gateways'],
   },
   'chat/tool-args-null': {
-    title: 'Tool arguments are null',
     explanation: 'The first delta has arguments: null where the standard has an empty string.',
-    remedy: 'Sluice treats it as absent.',
     severity: 'warning',
     providers: ['Fireworks firefunction-v2', 'vLLM', 'DeepInfra'],
   },
   'chat/tool-args-object': {
-    title: 'Tool arguments are an object',
     explanation: 'The arguments are a JSON object instead of a string of JSON.',
-    remedy: 'Sluice converts them to a string; a later object replaces an earlier one.',
     severity: 'error',
     providers: ['Mistral-shaped upstreams', 'Zhipu GLM-4.5'],
   },
   'chat/tool-args-cumulative': {
-    title: 'Each fragment repeats the arguments sent so far',
     explanation: 'Every fragment starts with the previous one.',
-    remedy: 'Sluice uses only the last one.',
     severity: 'error',
     providers: ['snapshot emitters'],
   },
   'chat/tool-args-leading-empty-object': {
-    title: 'An empty object precedes the arguments',
     explanation: 'The first delta has "{}", and the real arguments follow. Concatenated, they are not JSON.',
-    remedy: 'Sluice drops the first object.',
     severity: 'error',
     providers: ['Bedrock via OpenAI-compat'],
   },
   'chat/tool-args-sent-again': {
-    title: 'The complete arguments are sent again',
     explanation: 'After the fragments, the complete arguments are sent again. Concatenated, they are not JSON.',
-    remedy: 'Sluice uses the first document.',
     severity: 'error',
     providers: ['local GLM servers', 'Eliza Cloud'],
   },
   'chat/tool-args-invalid': {
-    title: 'Tool arguments are not JSON',
     explanation: 'The text is truncated or garbled. Severity info when finish_reason shows that a limit or filter truncated it.',
-    remedy: 'Sluice keeps it verbatim and marks the call as invalid; do not run the tool with it.',
     severity: 'error',
     providers: ['any server at its token limit'],
   },
   'chat/tool-args-not-object': {
-    title: 'Tool arguments are JSON but not an object',
     explanation: 'The arguments are a JSON string that contains JSON, or another value.',
-    remedy: 'Sluice keeps them verbatim.',
     severity: 'warning',
     providers: ['vLLM hermes parser', 'Groq'],
   },
   'chat/legacy-function-call': {
-    title: 'The deprecated function_call is used',
     explanation: 'The call has the form from before tool_calls, without an id.',
-    remedy: 'Sluice reads it as a tool call with a derived id.',
     severity: 'info',
     providers: ['OpenAI, for requests with functions', 'older compatible servers'],
   },
   'chat/finish-empty': {
-    title: 'finish_reason is an empty string',
     explanation: 'Chunks in the middle have "" instead of null. Clients that check for null stop at the first chunk.',
-    remedy: 'Sluice treats it as absent.',
     severity: 'warning',
     providers: ['Ollama', 'SGLang 0.4.3'],
   },
   'chat/finish-missing': {
-    title: 'The message ends without a finish_reason',
     explanation: 'The official SDK throws.',
-    remedy: 'Sluice derives the reason from the content: tool_calls if there are calls, otherwise stop.',
     severity: 'error',
     providers: ['Snowflake'],
   },
   'chat/finish-nonstandard': {
-    title: 'finish_reason is not one of the standard values',
     explanation:
       'The value belongs to another protocol or is unknown. Typed clients reject it, and agents treat it as a normal end.',
-    remedy: 'Sluice maps known values of other protocols, treats unknown ones as a normal end, and keeps the original value.',
     severity: 'warning',
     providers: ['Z.ai / Zhipu', 'LM Studio gateways', 'bedrock-access-gateway'],
   },
   'chat/finish-repeated': {
-    title: 'finish_reason is sent more than once',
     explanation:
       'Several chunks have a finish_reason, sometimes different ones. Clients differ in whether they use the first or the last.',
-    remedy:
-      'Sluice uses the last one, unless it is weaker than an earlier one: "stop" does not replace "length" or "tool_calls".',
     severity: 'info',
     providers: ['OpenRouter', 'one-api', 'Open WebUI'],
   },
   'chat/finish-stop-with-calls': {
-    title: 'finish_reason is "stop" although there are tool calls',
     explanation:
       'Agents that trust it never run the tools. Severity info when all calls are of one function and there is no text: OpenAI does the same when tool_choice names the function.',
-    remedy: 'Sluice reads it as tool_calls and keeps the original value.',
     severity: 'error',
     providers: ['Gemini OpenAI-compat', 'mlx-vlm', 'Cohere', 'vLLM named tool_choice'],
   },
   'chat/content-after-finish': {
-    title: 'Content follows the finish_reason',
     explanation: 'Clients that stop at finish_reason lose the content after it.',
-    remedy: 'Sluice reads to the end of the stream.',
     severity: 'error',
     providers: ['Open WebUI', 'Anthropic via LiteLLM'],
   },
   'chat/delta-missing': {
-    title: 'A choice has no delta',
     explanation: 'The delta is missing or null on chunks that have only a finish_reason or filter results.',
-    remedy: 'Sluice treats it as empty.',
     severity: 'warning',
     providers: ['Azure OpenAI (async filter)', 'MiniMax'],
   },
   'chat/text-completion': {
-    title: 'The chunks are those of legacy completions',
     explanation: 'A choice has `text` instead of a delta.',
-    remedy: 'Sluice reads it as the text of the message.',
     severity: 'error',
     providers: ['servers whose chat endpoint returns /v1/completions chunks'],
   },
   'chat/choices-missing': {
-    title: 'A chunk has no choices',
     explanation: 'The field is null or missing: a ping of another protocol, or a usage chunk.',
-    remedy: 'Sluice reads the known fields and skips the rest.',
     severity: 'error',
     providers: ['Anthropic OpenAI-compat endpoint', 'proxies'],
   },
   'chat/message-instead-of-delta': {
-    title: 'A complete message instead of a delta',
     explanation: 'The server did not stream, or repeats everything at the end.',
-    remedy: 'Sluice reads from the message what no delta contained.',
     severity: 'warning',
     providers: ['MiniMax', 'fake-streaming proxies'],
   },
   'chat/content-parts': {
-    title: 'The content of a delta is a list of parts',
     explanation:
       'The content is a list, as in requests, where the standard has a string. Clients that append it to a string show [object Object].',
-    remedy: 'Sluice reads text parts as text and thinking parts as reasoning, and keeps other parts unchanged.',
     severity: 'error',
     providers: ['Mistral'],
   },
   'chat/role-blank': {
-    title: 'The role of a delta is blank',
     explanation: 'The role is "" or null.',
-    remedy: 'Sluice treats it as absent.',
     severity: 'info',
     providers: ['MiniMax M2.5', 'Cloudflare Workers AI'],
   },
   'chat/reasoning-twice': {
-    title: 'Reasoning is sent in two fields at once',
     explanation: 'reasoning and reasoning_content contain the same text.',
-    remedy: 'Sluice reads one of them.',
     severity: 'warning',
     providers: ['gateways that dual-emit'],
   },
   'chat/id-missing': {
-    title: 'The completion has no id',
     explanation: 'No chunk up to the first content has an id.',
-    remedy: 'Sluice derives a stable id.',
     severity: 'info',
     providers: ['local servers'],
   },
   'chat/id-varies': {
-    title: 'The id changes within the stream',
     explanation: 'Chunks of one completion have different ids.',
-    remedy: 'Sluice keeps the first non-blank id.',
     severity: 'info',
     providers: ['GitHub Copilot', 'Perplexity'],
   },
   'chat/error-in-stream': {
-    title: 'An error arrives inside a successful response',
     explanation: 'A chunk, a choice or the whole body is an error, although the HTTP status is 200.',
-    remedy: 'Sluice keeps what was read and reports the error.',
     severity: 'error',
     providers: ['OpenRouter', 'hosted_vllm', 'LM Studio', 'Groq'],
   },
 } as const;
 
-OPENAI_CHAT_RULES satisfies Record<`chat/${string}`, Rule>;
+OPENAI_CHAT_FACTS satisfies Record<keyof typeof OPENAI_CHAT_TEXTS, RuleFacts>;

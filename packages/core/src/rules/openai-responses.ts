@@ -1,223 +1,287 @@
-import type { Rule } from './rule.ts';
+import type { RuleFacts, RuleText } from './rule.ts';
 
 /** Violations of OpenAI and compatible servers from OpenAI Responses. */
-export const OPENAI_RESPONSES_RULES = {
+export const OPENAI_RESPONSES_TEXTS = {
   'responses/event-line-missing': {
     title: 'Events have no event: line',
-    explanation: 'The frames have only a data line. Clients that dispatch on the SSE event name see nothing.',
     remedy: 'Sluice uses the type in the data.',
+  },
+  'responses/type-missing': {
+    title: 'A payload has no type',
+    remedy: 'Sluice uses the name in the event: line; without one it skips the payload unless it is an error.',
+  },
+  'responses/unknown-event': {
+    title: 'An event that is not in the standard',
+    remedy: 'Sluice reads known synonyms and skips anything else.',
+  },
+  'responses/sequence-number': {
+    title: 'Sequence numbers do not increase',
+    remedy: 'Sluice uses the order of arrival.',
+  },
+  'responses/created-missing': {
+    title: 'The stream does not begin with response.created',
+    remedy: 'Sluice starts the message with a derived id and without a model.',
+  },
+  'responses/item-id-rotates': {
+    title: 'The id of an item changes from event to event',
+    remedy: 'Sluice matches events by output_index.',
+  },
+  'responses/output-index-missing': {
+    title: 'An event has no output_index',
+    remedy: 'Sluice finds the item by its id, or else uses the last item of that type.',
+  },
+  'responses/output-index-reused': {
+    title: 'Two items share one output_index',
+    remedy: 'Sluice separates them by type, call id and whether the first one was done.',
+  },
+  'responses/item-not-added': {
+    title: 'An item is used without output_item.added',
+    remedy: 'Sluice creates the item from the first event.',
+  },
+  'responses/item-added-late': {
+    title: 'output_item.added comes after the first deltas',
+    remedy: 'Sluice keeps their content and merges it with the item.',
+  },
+  'responses/item-not-done': {
+    title: 'An item has no output_item.done',
+    remedy: 'Sluice closes the item with the content of the final response.',
+  },
+  'responses/part-not-added': {
+    title: 'A delta comes before its content part',
+    remedy: 'Sluice opens the part at its first delta.',
+  },
+  'responses/items-overlap': {
+    title: 'An item begins while another one is open',
+    remedy:
+      'Sluice stops the open block. Its encrypted content is still accepted later; a final form that arrives too late is kept beside the message.',
+  },
+  'responses/deltas-missing': {
+    title: 'Content arrives only in a done event',
+    remedy: 'Sluice sends the value as one delta.',
+  },
+  'responses/done-longer': {
+    title: 'A done event has more than its deltas',
+    remedy: 'Sluice sends the rest at the done event.',
+  },
+  'responses/done-differs': {
+    title: 'A done event contradicts its deltas',
+    remedy: 'Sluice keeps the deltas, because they were already sent.',
+  },
+  'responses/output-empty': {
+    title: 'The final response has no output',
+    remedy: 'Sluice keeps the streamed items.',
+  },
+  'responses/item-only-in-output': {
+    title: 'An item appears only in the final response',
+    remedy: 'Sluice reads it from there.',
+  },
+  'responses/call-id-missing': {
+    title: 'A call has no call_id',
+    remedy: 'Sluice derives a stable id from the response and the position.',
+  },
+  'responses/call-id-repeated': {
+    title: 'Two calls share one call_id',
+    remedy: 'The later call gets a derived id.',
+  },
+  'responses/call-name-missing': {
+    title: 'A call has no name',
+    remedy: 'Sluice keeps it under a placeholder name, so that it is not run by accident.',
+  },
+  'responses/arguments-object': {
+    title: 'Arguments are an object instead of a string',
+    remedy: 'Sluice converts the object to a string.',
+  },
+  'responses/arguments-repeated': {
+    title: 'Argument deltas repeat earlier ones',
+    remedy: 'Sluice reads them in the form that is one valid JSON document.',
+  },
+  'responses/parallel-wrapper': {
+    title: 'Calls are wrapped in multi_tool_use.parallel',
+    remedy: 'Sluice extracts the inner calls.',
+  },
+  'responses/failed-without-error': {
+    title: 'The response failed without an error',
+    remedy: 'Sluice reports an error.',
+  },
+  'responses/error-without-failed': {
+    title: 'An error event ends the stream',
+    remedy: 'Sluice reports the error.',
+  },
+  'responses/status-differs': {
+    title: 'The terminal event and the status disagree',
+    remedy: 'Sluice treats the response as failed or incomplete if either of them indicates it.',
+  },
+  'responses/terminal-missing': {
+    title: 'The stream ends without a terminal event',
+    remedy: 'Sluice treats the response as truncated.',
+  },
+  'responses/done-sentinel': {
+    title: 'The stream has a [DONE]',
+    remedy: 'Sluice ignores it.',
+  },
+} as const;
+
+OPENAI_RESPONSES_TEXTS satisfies Record<`responses/${string}`, RuleText>;
+
+/** The facts about these rules, for the doctor and the pages. */
+export const OPENAI_RESPONSES_FACTS = {
+  'responses/event-line-missing': {
+    explanation: 'The frames have only a data line. Clients that dispatch on the SSE event name see nothing.',
     severity: 'info',
     providers: ['openrouter', 'bedrock'],
   },
   'responses/type-missing': {
-    title: 'A payload has no type',
     explanation: 'The data has no type. Official clients skip or reject it.',
-    remedy: 'Sluice uses the name in the event: line; without one it skips the payload unless it is an error.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/unknown-event': {
-    title: 'An event that is not in the standard',
     explanation:
       'The type is not one that OpenAI sends: a ping, an event of another server, or a newer one. Exhaustive switches and the official stream helpers throw.',
-    remedy: 'Sluice reads known synonyms and skips anything else.',
     severity: 'error',
     providers: ['opencode-zen (ping)', 'bedrock (reasoning_part)'],
   },
   'responses/sequence-number': {
-    title: 'Sequence numbers do not increase',
     explanation: 'A sequence number is repeated or decreases.',
-    remedy: 'Sluice uses the order of arrival.',
     severity: 'info',
     providers: ['relays that insert events'],
   },
   'responses/created-missing': {
-    title: 'The stream does not begin with response.created',
     explanation: 'Content arrives before any event with the response. openai-node throws.',
-    remedy: 'Sluice starts the message with a derived id and without a model.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/item-id-rotates': {
-    title: 'The id of an item changes from event to event',
     explanation:
       'Every event of one output item has a different item_id. Clients that match by it lose the text or run tools without arguments; openai-node 7 throws.',
-    remedy: 'Sluice matches events by output_index.',
     severity: 'error',
     providers: ['github-copilot'],
   },
   'responses/output-index-missing': {
-    title: 'An event has no output_index',
     explanation: 'The event does not identify its output item.',
-    remedy: 'Sluice finds the item by its id, or else uses the last item of that type.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/output-index-reused': {
-    title: 'Two items share one output_index',
     explanation: 'An item is added at an index that another item has. Clients merge the two.',
-    remedy: 'Sluice separates them by type, call id and whether the first one was done.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/item-not-added': {
-    title: 'An item is used without output_item.added',
     explanation:
       'The first event of an item is a delta or output_item.done. Clients that rely on output_item.added ignore it, and no tool runs; openai-node throws.',
-    remedy: 'Sluice creates the item from the first event.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/item-added-late': {
-    title: 'output_item.added comes after the first deltas',
     explanation: 'The deltas of an item were sent before the item itself.',
-    remedy: 'Sluice keeps their content and merges it with the item.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/item-not-done': {
-    title: 'An item has no output_item.done',
     explanation:
       'The response ends without output_item.done for a message, reasoning or call. Clients that wait for it never run the call. Items of server tools are not reported: OpenAI itself leaves mcp_list_tools open.',
-    remedy: 'Sluice closes the item with the content of the final response.',
     severity: 'warning',
     providers: ['relays'],
   },
   'responses/part-not-added': {
-    title: 'A delta comes before its content part',
     explanation:
       'Text arrives for a part without content_part.added or reasoning_summary_part.added. openai-node throws "missing content".',
-    remedy: 'Sluice opens the part at its first delta.',
     severity: 'error',
     providers: ['compatible servers', 'gateways'],
   },
   'responses/items-overlap': {
-    title: 'An item begins while another one is open',
     explanation:
       'Content of one item arrives before the previous item is done. OpenAI does this when it runs MCP tools, with distinct output_index values; clients that track a single open item mix them up.',
-    remedy:
-      'Sluice stops the open block. Its encrypted content is still accepted later; a final form that arrives too late is kept beside the message.',
     severity: 'info',
     providers: ['OpenAI (MCP)', 'openrouter'],
   },
   'responses/deltas-missing': {
-    title: 'Content arrives only in a done event',
     explanation:
       'No delta was sent for a text or arguments; the done event has the whole value. Clients that read only deltas get an empty text or call.',
-    remedy: 'Sluice sends the value as one delta.',
     severity: 'error',
     providers: ['lmstudio', 'compatible servers'],
   },
   'responses/done-longer': {
-    title: 'A done event has more than its deltas',
     explanation: 'The value of the done event starts with the content of the deltas and continues: deltas were lost.',
-    remedy: 'Sluice sends the rest at the done event.',
     severity: 'error',
     providers: ['compatible servers', 'relays'],
   },
   'responses/done-differs': {
-    title: 'A done event contradicts its deltas',
     explanation: 'The value of the done event differs from the concatenated deltas.',
-    remedy: 'Sluice keeps the deltas, because they were already sent.',
     severity: 'warning',
     providers: ['compatible servers'],
   },
   'responses/output-empty': {
-    title: 'The final response has no output',
     explanation:
       'Items were streamed, but response.completed has an empty output. Clients that use the final object lose the response when the stream ends.',
-    remedy: 'Sluice keeps the streamed items.',
     severity: 'error',
     providers: ['chatgpt-codex', 'new-api', 'Plexus'],
   },
   'responses/item-only-in-output': {
-    title: 'An item appears only in the final response',
     explanation: 'The output of the terminal event has an item that was not streamed.',
-    remedy: 'Sluice reads it from there.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/call-id-missing': {
-    title: 'A call has no call_id',
     explanation: 'A result cannot refer to it.',
-    remedy: 'Sluice derives a stable id from the response and the position.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/call-id-repeated': {
-    title: 'Two calls share one call_id',
     explanation: 'A second call repeats the call_id of the first, so results cannot be matched.',
-    remedy: 'The later call gets a derived id.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/call-name-missing': {
-    title: 'A call has no name',
     explanation: 'No event of the call has a tool name.',
-    remedy: 'Sluice keeps it under a placeholder name, so that it is not run by accident.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/arguments-object': {
-    title: 'Arguments are an object instead of a string',
     explanation: 'The standard sends arguments as a string of JSON. Clients that parse it fail or see [object Object].',
-    remedy: 'Sluice converts the object to a string.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/arguments-repeated': {
-    title: 'Argument deltas repeat earlier ones',
     explanation:
       'The deltas are not pieces of one text: each repeats everything so far, an empty object comes first, or the whole is sent again. Concatenated, they are not JSON.',
-    remedy: 'Sluice reads them in the form that is one valid JSON document.',
     severity: 'error',
     providers: ['compatible servers'],
   },
   'responses/parallel-wrapper': {
-    title: 'Calls are wrapped in multi_tool_use.parallel',
     explanation: 'The model calls an undeclared tool whose arguments are several calls. Clients report an unknown tool.',
-    remedy: 'Sluice extracts the inner calls.',
     severity: 'error',
     providers: ['OpenAI'],
   },
   'responses/failed-without-error': {
-    title: 'The response failed without an error',
     explanation:
       'The status is failed or cancelled and error is null. Clients that check only the error treat it as a short response.',
-    remedy: 'Sluice reports an error.',
     severity: 'error',
     providers: ['OpenAI-compatible servers'],
   },
   'responses/error-without-failed': {
-    title: 'An error event ends the stream',
     explanation: 'The stream ends after an error event, without response.failed, which clients such as Codex wait for.',
-    remedy: 'Sluice reports the error.',
     severity: 'warning',
     providers: ['compatible servers'],
   },
   'responses/status-differs': {
-    title: 'The terminal event and the status disagree',
     explanation: 'The type of the last event does not match response.status.',
-    remedy: 'Sluice treats the response as failed or incomplete if either of them indicates it.',
     severity: 'warning',
     providers: ['compatible servers'],
   },
   'responses/terminal-missing': {
-    title: 'The stream ends without a terminal event',
     explanation:
       'None of response.completed, response.incomplete and response.failed arrived. openai-node returns the response as if it were complete; Codex retries.',
-    remedy: 'Sluice treats the response as truncated.',
     severity: 'error',
     providers: ['gateways', 'dropped connections'],
   },
   'responses/done-sentinel': {
-    title: 'The stream has a [DONE]',
     explanation:
       'The sentinel belongs to Chat Completions; here only a terminal event shows whether the response is complete. Clients that parse every data line fail on it.',
-    remedy: 'Sluice ignores it.',
     severity: 'info',
     providers: ['openrouter', 'gateways'],
   },
 } as const;
 
-OPENAI_RESPONSES_RULES satisfies Record<`responses/${string}`, Rule>;
+OPENAI_RESPONSES_FACTS satisfies Record<keyof typeof OPENAI_RESPONSES_TEXTS, RuleFacts>;

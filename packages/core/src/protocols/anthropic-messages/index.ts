@@ -1,12 +1,14 @@
 import { type CanonicalResponse, type ContentBlock, isClientCall, type ToolUseBlock } from '../../canonical/message.ts';
 import type { Protocol } from '../../codec/protocol.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
+import { ANTHROPIC_MESSAGES_TEXTS } from '../../rules/anthropic-messages.ts';
 import { encodeBlock, encodeThinking } from './blocks.ts';
 import { decodeStream } from './stream-decode.ts';
 
 /** The Anthropic Messages protocol for reading: Anthropic itself, and the servers and relays compatible with it. */
 export const anthropicMessages: Protocol = {
   id: 'anthropic-messages',
+  rules: ANTHROPIC_MESSAGES_TEXTS,
   streamDecoder: decodeStream,
   recognises,
   extras: buildExtras,

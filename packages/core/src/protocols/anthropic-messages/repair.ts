@@ -1,4 +1,5 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
+import { ANTHROPIC_MESSAGES_HABITS, SSE_HABITS } from '../../rules/habits.ts';
 import { anthropicMessages } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_ANTHROPIC_PROFILE } from './profiles.ts';
@@ -9,6 +10,7 @@ import { AnthropicCheck, AnthropicWatch } from './violations.ts';
 /** Anthropic Messages responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const anthropicMessagesRepair: RepairCodec = {
   ...anthropicMessages,
+  rules: { ...anthropicMessages.rules, ...SSE_HABITS, ...ANTHROPIC_MESSAGES_HABITS },
   pathEnd: /\/messages$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_ANTHROPIC_PROFILE,

@@ -2,12 +2,14 @@ import type { CanonicalResponse, ContentBlock, ImageBlock, ToolUseBlock } from '
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { Protocol } from '../../codec/protocol.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
+import { GEMINI_TEXTS } from '../../rules/gemini.ts';
 import { decodeStream } from './stream-decode.ts';
 import { hasUsage, isResponse, isWrapped, toCamelObject } from './wire.ts';
 
 /** Gemini's generateContent for reading: the Gemini API, Vertex AI and Cloud Code. */
 export const gemini: Protocol = {
   id: 'gemini',
+  rules: GEMINI_TEXTS,
   streamDecoder: decodeStream,
   recognises,
   extras: buildExtras,

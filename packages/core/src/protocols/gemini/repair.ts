@@ -1,4 +1,5 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
+import { GEMINI_HABITS, SSE_HABITS } from '../../rules/habits.ts';
 import { gemini } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_GEMINI_PROFILE } from './profiles.ts';
@@ -9,6 +10,7 @@ import { GeminiCheck, GeminiWatch } from './violations.ts';
 /** Gemini responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const geminiRepair: RepairCodec = {
   ...gemini,
+  rules: { ...gemini.rules, ...SSE_HABITS, ...GEMINI_HABITS },
   pathEnd: /:(?:streamGenerateContent|generateContent)$/,
   streamPathEnd: /:streamGenerateContent$/,
   // The tables of providers describe what requests may contain.

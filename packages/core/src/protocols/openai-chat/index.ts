@@ -3,12 +3,14 @@ import type { Protocol } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
 import { isSet } from '../../json/fast.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
+import { OPENAI_CHAT_TEXTS } from '../../rules/openai-chat.ts';
 import { encodeImage, encodeLogprobs } from './blocks.ts';
 import { decodeStream } from './stream-decode.ts';
 
 /** OpenAI Chat Completions, and the many servers that call themselves compatible with it. */
 export const openaiChat: Protocol = {
   id: 'openai-chat',
+  rules: OPENAI_CHAT_TEXTS,
   streamDecoder: decodeStream,
   recognises,
   extras: collectExtras,

@@ -1,4 +1,5 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
+import { OPENAI_CHAT_HABITS, SSE_HABITS } from '../../rules/habits.ts';
 import { openaiChat } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_CHAT_PROFILE } from './profiles.ts';
@@ -9,6 +10,7 @@ import { ChatCheck, ChatWatch } from './violations.ts';
 /** OpenAI Chat responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const openaiChatRepair: RepairCodec = {
   ...openaiChat,
+  rules: { ...openaiChat.rules, ...SSE_HABITS, ...OPENAI_CHAT_HABITS },
   pathEnd: /\/chat\/completions$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_CHAT_PROFILE,

@@ -8,12 +8,14 @@ import type {
 } from '../../canonical/message.ts';
 import type { Protocol } from '../../codec/protocol.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
+import { OPENAI_RESPONSES_TEXTS } from '../../rules/openai-responses.ts';
 import { decodeStream } from './stream-decode.ts';
 import { nonBlank, readType } from './wire.ts';
 
 /** OpenAI Responses: `POST /v1/responses`. */
 export const openaiResponses: Protocol = {
   id: 'openai-responses',
+  rules: OPENAI_RESPONSES_TEXTS,
   streamDecoder: decodeStream,
   recognises: (payload, event) => payload['object'] === 'response' || isResponseEvent(payload, event),
   extras: collectExtras,

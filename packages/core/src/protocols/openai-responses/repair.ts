@@ -1,4 +1,5 @@
 import type { RepairCodec } from '../../codec/protocol.ts';
+import { SSE_HABITS } from '../../rules/habits.ts';
 import { openaiResponses } from './index.ts';
 import { decodeErrorReply, encodeError } from './outcome.ts';
 import { DEFAULT_RESPONSES_PROFILE } from './profiles.ts';
@@ -9,6 +10,7 @@ import { ResponsesCheck, ResponsesWatch } from './violations.ts';
 /** OpenAI Responses responses in both directions, for their repair: without requests, tables of providers and side endpoints. */
 export const openaiResponsesRepair: RepairCodec = {
   ...openaiResponses,
+  rules: { ...openaiResponses.rules, ...SSE_HABITS },
   pathEnd: /\/responses$/,
   // The tables of providers describe what requests may contain.
   profileFor: () => DEFAULT_RESPONSES_PROFILE,

@@ -310,13 +310,11 @@ type FindingParts = Pick<Parts, 'stream' | 'notes' | 'isWhole'>;
 function listFindings({ stream, notes, isWhole }: FindingParts, frames: readonly Frame[], end: number): Finding[] {
   const rules = stream.diagnostics
     .filter(({ rule }) => !(isWhole && WHOLE_RULES.has(rule)))
-    .map(({ rule, message, offset, count }): Finding => {
+    .map(({ rule, detail, offset, count }): Finding => {
       const { severity, title } = RULES[rule];
       const frame = offset >= end ? frames.length : findFrame(frames, offset);
-      // Without more to say, the message is the id of the rule as words.
-      const isMore = message !== '' && message !== rule.slice(rule.indexOf('/') + 1).replaceAll('-', ' ');
-      const text = isMore ? `${title}: ${message}` : title;
-      return { kind: 'rule', id: rule, severity, message: text, count, frame, offset };
+      const message = detail === undefined ? title : `${title}: ${detail}`;
+      return { kind: 'rule', id: rule, severity, message, count, frame, offset };
     });
   const noted = notes.map(({ note, frame }): Finding => buildNote(note, frame));
   return [...rules, ...noted].sort((a, b) => a.frame - b.frame);
