@@ -1,4 +1,7 @@
 /** `createRepairFetch` as SDKs use it: what it leaves alone, what it repairs, and what it keeps of a response. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import Anthropic from '@anthropic-ai/sdk';
 import { anthropicMessagesRepair } from '@sluice/core/anthropic-messages/repair';
 import { CODECS } from '@sluice/core/engine';
@@ -349,5 +352,51 @@ describe('convert', () => {
       .finalMessage();
     expect(message.content).toMatchObject([{ type: 'text', text: 'Hi' }]);
     expect(asked[0]).toMatch(/^http:\/\/llm\.example\/v1\/chat\/completions .*"model":"small"/);
+  });
+});
+
+describe('a connection that the server closes in the middle of the response', () => {
+  /** A server that sends a part of a body, and closes. */
+  async function cutServer(type: string, body: string): Promise<{ url: string; close: () => void }> {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': type, 'content-length': '100000' });
+      response.write(body, () => response.destroy());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}/v1`, close: () => server.close() };
+  }
+
+  const MESSAGE = 'the server closed the connection in the middle of the response';
+
+  test.each([
+    ['a stream', true, 'text/event-stream', chunk({ role: 'assistant', content: 'Hi' })],
+    ['a whole response', false, 'application/json', '{"id":"c1"'],
+  ] as const)('%s says so, and has the cause', async (_, stream, type, body) => {
+    const { url, close } = await cutServer(type, body);
+    const fetch = createRepairFetch();
+    const sent = fetch(`${url}/chat/completions`, { method: 'POST', body: JSON.stringify({ model: 'm', stream, messages: [] }) });
+    const error = await sent.then((response) => response.text()).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ name: 'TypeError', message: MESSAGE, cause: { message: 'terminated' } });
+    close();
+  });
+
+  test('the SDK shows it', async () => {
+    const { url, close } = await cutServer('text/event-stream', chunk({ role: 'assistant', content: 'Hi' }));
+    const client = new OpenAI({ apiKey: 'k', baseURL: url, maxRetries: 0, fetch: createRepairFetch() });
+    const stream = client.chat.completions.stream({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] });
+    await expect(stream.finalChatCompletion()).rejects.toThrow(MESSAGE);
+    close();
+  });
+
+  test.each([
+    ['an abort', new DOMException('aborted', 'AbortError')],
+    ['a timeout of undici', new TypeError('terminated', { cause: { code: 'UND_ERR_BODY_TIMEOUT' } })],
+  ])('%s keeps its error', async (_, failure) => {
+    const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(failure) });
+    const { fetch } = serve({ body });
+    const response = await createRepairFetch({ fetch })(URL_CHAT, { method: 'POST', body: '{"stream":true}' });
+    await expect(response.text()).rejects.toBe(failure);
   });
 });

@@ -1,7 +1,7 @@
 /**
  * How codecs report what they cannot convert: errors that stop the conversion, and notes on what was lost or repaired.
  */
-import { CodecError } from '../canonical/notes.ts';
+import { CodecError, type Note } from '../canonical/notes.ts';
 import type { Loss } from '../passes/rules.ts';
 import type { CodecContext } from './protocol.ts';
 
@@ -57,3 +57,16 @@ export function missing(param: string): CodecError {
 export function incompatible({ path, message }: Loss): CodecError {
   return new CodecError({ code: 'INCOMPATIBLE_FEATURE', message, http_status: 400, param: path });
 }
+
+/** An error for a request without content. The engine adds what was dropped, if that is the reason. */
+export const noContent = (param: string): CodecError =>
+  new CodecError({ ...invalid(param, 'must contain at least one message with content').error, details: { code: NO_CONTENT } });
+
+/** The error of a request of which everything was dropped, with the first loss. Any other error is returned as it is. */
+export function explainNoContent(error: unknown, notes: readonly Note[]): unknown {
+  const lost = notes.find(({ code }) => code === 'DROPPED');
+  if (!lost || !(error instanceof CodecError) || error.error.details?.['code'] !== NO_CONTENT) return error;
+  return new CodecError({ ...error.error, message: `${error.message}; ${lost.path}: ${lost.message}` });
+}
+
+const NO_CONTENT = 'no_content';

@@ -123,6 +123,7 @@ export class Exchange {
   #mode: Mode;
   readonly #notes: Note[] = [];
   #wire: ClientRequest = { method: '', path: '', headers: {}, body: undefined };
+  #sent: Pick<UpstreamRequest, 'method' | 'url'> | undefined;
   #sideEndpoint: SideEndpoint | undefined;
   #stream: ResponseStream | undefined;
   #request: CanonicalRequest | undefined;
@@ -181,8 +182,19 @@ export class Exchange {
     return this.#peek ? this.#peek.model : this.canonicalResponse?.model;
   }
 
+  /** The method and the URL of the request to the upstream; undefined before `request`. */
+  get sent(): Pick<UpstreamRequest, 'method' | 'url'> | undefined {
+    return this.#sent;
+  }
+
   /** Converts the client's request. Throws a CodecError; `failure` converts it to a response. */
   request(wire: ClientRequest): UpstreamRequest {
+    const request = this.#buildRequest(wire);
+    this.#sent = request;
+    return request;
+  }
+
+  #buildRequest(wire: ClientRequest): UpstreamRequest {
     this.#wire = wire;
     const type = this.#client.detectInterface(wire.path, wire.headers);
     if (type !== 'CHAT') return this.#requestSideEndpoint(type, wire);

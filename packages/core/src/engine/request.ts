@@ -9,7 +9,7 @@ import type { CanonicalMessage, CanonicalRequest } from '../canonical/request.ts
 import { locate, readFieldSources, SOURCE } from '../canonical/source.ts';
 import { extensionPath } from '../codec/extensions.ts';
 import type { Codec, CodecContext, HeaderBag, WireRequest } from '../codec/protocol.ts';
-import { noteApproximated, noteDropped } from '../codec/report.ts';
+import { explainNoContent, noteApproximated, noteDropped } from '../codec/report.ts';
 import { isObject } from '../json/json.ts';
 import { buildTarget, type ConvertOptions, createContext, findProfile, NoteList } from './context.ts';
 
@@ -49,8 +49,16 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
     target: buildTarget(to, provider, { model: sent.model, stream: sent.stream ?? false }),
     from,
   });
-  const wire = to.request.encode(sent, context);
+  const wire = encode(to, sent, context, notes);
   return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };
+}
+
+function encode(to: Codec, request: CanonicalRequest, context: CodecContext, notes: NoteList): WireRequest {
+  try {
+    return to.request.encode(request, context);
+  } catch (error) {
+    throw explainNoContent(error, notes.list);
+  }
 }
 
 /** Options of a request conversion. */

@@ -9,6 +9,7 @@ import { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from '../engin
 import { encodeError } from '../engine/response.ts';
 import { findRoute, type Route } from '../engine/routes.ts';
 import { buildTokenEstimate } from '../engine/side-endpoints.ts';
+import { describeFault, findJsonFault } from '../json/fault.ts';
 import { isDeeperThan, isObject, parseJson } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { CODECS } from '../protocols/index.ts';
@@ -148,7 +149,12 @@ function parse(text: string, limits: RequestLimits): unknown {
     checkRequestLimits(body, limits);
   }
   if (body !== undefined) return body;
-  throw new CodecError({ code: 'JSON_PARSE_ERROR', message: 'the request body is not valid JSON', http_status: 400 });
+  throw failure('JSON_PARSE_ERROR', 400, explainFault(text));
+}
+
+function explainFault(text: string): string {
+  const fault = findJsonFault(text);
+  return `the request body is not valid JSON${fault ? `: ${describeFault(fault)}` : ''}`;
 }
 
 function tryParse(text: string): unknown {

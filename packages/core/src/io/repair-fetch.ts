@@ -95,7 +95,7 @@ function repairEvents(response: Response, body: ReadableStream<Uint8Array>, cont
     {
       async pull(controller) {
         for (;;) {
-          const { done, value } = await reader.read();
+          const { done, value } = await readNext(reader);
           // One chunk for one chunk: a reader spends more on every chunk than it costs to join them.
           const whole = joinAll([...(done ? stage.end() : stage.push(value))]);
           if (whole) controller.enqueue(whole);
@@ -155,7 +155,7 @@ async function readBytes(response: Response, maxBytes = MAX_BYTES): Promise<Uint
   const reader = response.body.getReader();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+  for (let read = await readNext(reader); !read.done; read = await readNext(reader)) {
     chunks.push(read.value);
     length += read.value.length;
     if (length > maxBytes) return replaceBody(response, resume(chunks, reader));
@@ -165,8 +165,35 @@ async function readBytes(response: Response, maxBytes = MAX_BYTES): Promise<Uint
 
 const MAX_BYTES = 32 * 1024 * 1024;
 
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+/** Reads a chunk. A connection that ended is "terminated" in Node and "network error" in browsers, which SDKs show as they are. */
+async function readNext(reader: Reader): Promise<Awaited<ReturnType<Reader['read']>>> {
+  try {
+    return await reader.read();
+  } catch (error) {
+    throw isCut(error)
+      ? new TypeError('the server closed the connection in the middle of the response', { cause: error })
+      : error;
+  }
+}
+
+/** Not a timeout, an abort or bytes that cannot be decompressed. */
+function isCut(error: unknown): boolean {
+  if (!(error instanceof TypeError)) return false;
+  const cause = isObject(error.cause) ? error.cause['code'] : error.cause;
+  return cause === undefined || CUT_CODES.has(cause);
+}
+
+const CUT_CODES: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
+  'UND_ERR_SOCKET',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'ECONNRESET',
+  'EPIPE',
+]);
+
 /** A stream of what was read, and then of the rest. */
-function resume(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>): ReadableStream<Uint8Array> {
+function resume(chunks: Uint8Array[], reader: Reader): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -175,7 +202,7 @@ function resume(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8A
           controller.enqueue(read);
           return;
         }
-        const { done, value } = await reader.read();
+        const { done, value } = await readNext(reader);
         if (done) controller.close();
         else controller.enqueue(value);
       },

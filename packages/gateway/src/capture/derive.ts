@@ -84,7 +84,8 @@ function deriveFailure(
   }
   const { response } = attempt;
   const isSame = JSON.stringify(error) === JSON.stringify(attempt.error);
-  const refused = isSame && response && response.status >= 400 ? readRefusal(toWhole(response), context) : undefined;
+  const isDerived = isSame && error.code !== 'UNSUPPORTED_INTERFACE';
+  const refused = isDerived && response && response.status >= 400 ? readRefusal(toWhole(response), context) : undefined;
   const reply = refused?.is === 'failed' ? refused.reply : undefined;
   return redactBytes([writeReply(reply ?? exchange.failure(error))], redact);
 }
@@ -105,7 +106,9 @@ function deriveForwarded({ protocol, error }: Capture, { response, provider }: C
     provider: { id: provider, protocol, base_url: NO_PROVIDER.base_url },
     passthrough: true,
   });
-  if (!response) return redactBytes([writeReply(exchange.failure(error))], chooseRedact(error));
+  // The address of the upstream is not in the capture.
+  if (!response || error.code === 'UNSUPPORTED_INTERFACE')
+    return redactBytes([writeReply(exchange.failure(error))], chooseRedact(error));
   const { status, headers, body } = toWhole(response);
   const text = body.toString('utf8');
   return redactBytes(

@@ -9,6 +9,7 @@ import { NO_TERMS } from '../keys/settings.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { findFamily } from '../providers/families.ts';
 import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
+import type { ProviderRow } from '../providers/row.ts';
 import { describeAddress, readAddress } from '../store/postgres/address.ts';
 import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
@@ -477,13 +478,24 @@ export function explainUnknownModel(name: string, { models, providers }: Gateway
   const provider = name.slice(0, Math.max(0, name.indexOf('/')));
   const ids = [...providers.values()].filter(({ isDemo }) => !isDemo).map(({ id }) => id);
   const row = findRow(provider || (findFamily(name) ?? ''));
-  const missing = row ? `: ${row.title} is not configured` : '';
-  const nearest = row
-    ? undefined
-    : suggest(name, [...models, ...ids.map((id) => (provider === '' ? id : name.replace(provider, id)))]);
+  const missing = row ? `: ${row.title} is not configured${explainSetup(row)}` : '';
+  const nearest = row ? undefined : (suggest(name, [...models, ...(provider === '' ? ids : [])]) ?? suggestProvider(name, ids));
   const known = describeKnown(models.length > 0 ? models : ids.map((id) => `${id}/MODEL`));
   const guess = nearest === undefined ? '' : ` (did you mean "${nearest}"?)`;
   return `no provider is configured for model ${JSON.stringify(name.slice(0, 200))}${missing}${known}${guess}`;
+}
+
+/** `opnai/gpt-5`: a provider that is configured, or a known one. */
+function suggestProvider(name: string, ids: readonly string[]): string | undefined {
+  const slash = name.indexOf('/');
+  const nearest = slash > 0 ? suggest(name.slice(0, slash), [...ids, ...PROVIDER_IDS]) : undefined;
+  return nearest === undefined ? undefined : nearest + name.slice(slash, 200);
+}
+
+/** What makes a provider of the table available. */
+function explainSetup({ key_env: [variable], base_env = [], local }: ProviderRow): string {
+  const needed = local ? base_env[0] : variable;
+  return needed === undefined ? '' : `; set ${needed} and restart`;
 }
 
 const MAX_LISTED = 10;

@@ -5,7 +5,9 @@ import { CODECS, checkModelName, type Route } from '@sluice/core/engine';
 import { findJsonStrings, parseDeployment, type Span, withFields } from '@sluice/core/internal';
 import type { Passthrough } from '../config/options.ts';
 import { MultipartForm } from '../http/multipart.ts';
-import { type EndpointKind, findEndpoint, sharesEndpoints } from './known-endpoints.ts';
+import { refuseMethod } from '../http/refusal.ts';
+import { type EndpointKind, findEndpoint, listMethods, sharesEndpoints, suggestPath } from './known-endpoints.ts';
+import { createJsonError } from './request-body.ts';
 import { type Candidate, type Directory, formatProvider, type ProviderEndpoint } from './types.ts';
 
 /**
@@ -81,7 +83,10 @@ function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...P
     .filter(({ provider }) => keeper === undefined || provider.id === keeper);
   if (first) return [first, ...others];
   const reason = `no provider with protocol ${route.client.id} is configured`;
-  throw createRefusal('NOT_FOUND', `${formatEndpoint(request)} cannot be passed through: ${reason}`);
+  throw createRefusal(
+    'UNSUPPORTED_INTERFACE',
+    `${formatEndpoint(request)} cannot be passed through: ${reason}${formatHint(request)}`,
+  );
 }
 
 function findByModel(request: PassedRequest, { bytes, type }: PassedBody): Destination | undefined {
@@ -144,7 +149,10 @@ function findNamed(request: PassedRequest, name: string): Candidate {
   );
   const found = native.find(({ passthrough }) => passthrough !== 'off') ?? native[0];
   if (!found)
-    throw createRefusal('NOT_FOUND', `${formatProvider(first)} has no ${formatEndpoint(request)}${explainMissing(first, route)}`);
+    throw createRefusal(
+      'UNSUPPORTED_INTERFACE',
+      `${formatProvider(first)} has no ${formatEndpoint(request)}${explainMissing(first, route)}`,
+    );
   return found;
 }
 
@@ -204,11 +212,28 @@ function explainRefusal(
   const { route, method, directory } = request;
   // Audio and images have fixed paths, all of them stateless.
   const kind = route.type === 'PASSTHROUGH' ? readKind(url, method, provider) : 'stateless';
+  if (kind === undefined && passthrough === 'known') return refuseUnknown(request, provider, url);
   const why = findRefusal(kind, passthrough, { isShared: !directory.gatekeeper.isOpen && request.keeper === undefined });
   return (
     why &&
     createRefusal(why.code, `${formatEndpoint(request)} ${why.reason}; set providers.${provider.id}.passthrough to ${why.remedy}`)
   );
+}
+
+/** A path that the vendor does not document, or another method than it has. */
+function refuseUnknown(request: PassedRequest, provider: Provider, url: string): CodecError {
+  const endpoint = formatEndpoint(request);
+  const methods = listMethods(provider.protocol, readEndpointPath(url, provider) ?? '');
+  if (methods.length > 0 && !methods.includes(request.method)) return refuseMethod(endpoint, methods);
+  const hint = formatHint(request);
+  const remedy = hint || `; set providers.${provider.id}.passthrough to "all" to pass every path through`;
+  return createRefusal('UNSUPPORTED_INTERFACE', `${endpoint} is not a known endpoint${remedy}`);
+}
+
+/** `; did you mean /v1/messages?` */
+function formatHint({ route }: PassedRequest): string {
+  const nearest = suggestPath(readPath(route.path));
+  return nearest === undefined || nearest === readPath(route.path) ? '' : `; did you mean ${nearest}?`;
 }
 
 /** The endpoint as messages name it. */
@@ -229,8 +254,6 @@ function findRefusal(
   if (passthrough === 'all') return undefined;
   if (passthrough === 'off')
     return { code: 'PERMISSION', reason: 'is not passed through to the provider', remedy: '"known" or "all" to allow it' };
-  if (kind === undefined)
-    return { code: 'NOT_FOUND', reason: 'is not a known endpoint of the provider', remedy: '"all" to pass every path through' };
   return kind === 'stored' && isShared
     ? { code: 'PERMISSION', reason: 'accesses stored objects, which all client keys would share', remedy: '"all" to allow it' }
     : undefined;
@@ -244,11 +267,17 @@ function buildUrl(provider: Provider, type: Route['type'], model: string, path: 
 
 /** Reads the endpoint from the URL that is sent, so that the check cannot differ from the request. */
 function readKind(url: string, method: string, provider: Provider): EndpointKind | undefined {
-  const { pathname, searchParams } = new URL(url);
+  const { searchParams } = new URL(url);
+  const path = readEndpointPath(url, provider);
+  if (path === undefined || [...searchParams.keys()].some((name) => METHOD_OVERRIDE.test(name))) return undefined;
+  return findEndpoint(provider.protocol, method, path);
+}
+
+/** The path after the version; undefined for a URL outside of it. */
+function readEndpointPath(url: string, provider: Provider): string | undefined {
   const root = new URL(buildUrl(provider, 'MODELS', '', '')).pathname.slice(0, -'models'.length);
-  const path = withoutUpload(pathname, provider);
-  if (!path.startsWith(root) || [...searchParams.keys()].some((name) => METHOD_OVERRIDE.test(name))) return undefined;
-  return findEndpoint(provider.protocol, method, path.slice(root.length).replace(DEPLOYMENT, ''));
+  const path = withoutUpload(new URL(url).pathname, provider);
+  return path.startsWith(root) ? path.slice(root.length).replace(DEPLOYMENT, '') : undefined;
 }
 
 /** Dated versions of Azure have some endpoints below a deployment. */
@@ -261,7 +290,7 @@ const withoutUpload = (pathname: string, { protocol }: Provider): string =>
 /** Google's frontends and some web frameworks read the method from such a parameter. */
 const METHOD_OVERRIDE = /^(\$.*|_method|x-http-method(-override)?)$/i;
 
-const STATUS = { NOT_FOUND: 404, PERMISSION: 403 } as const;
+const STATUS = { NOT_FOUND: 404, UNSUPPORTED_INTERFACE: 404, PERMISSION: 403 } as const;
 
 const createRefusal = (code: keyof typeof STATUS, message: string): CodecError =>
   new CodecError({ code, message, http_status: STATUS[code] });
@@ -309,7 +338,7 @@ function readJsonModels(body: Buffer, isDeclared: boolean): NamedModels {
   if (body.length === 0) return createUnnamed(body);
   const read = parse(body);
   if (read) return new JsonModels(body, read);
-  if (isDeclared) throw createBodyError('JSON_PARSE_ERROR', 'the request body is not valid JSON');
+  if (isDeclared) throw createJsonError(body.toString('utf8'));
   return createUnnamed(body);
 }
 
@@ -390,7 +419,4 @@ function checkName(name: string): string {
   return name;
 }
 
-const createBodyError = (code: 'JSON_PARSE_ERROR' | 'INVALID_INPUT', message: string): CodecError =>
-  new CodecError({ code, message, http_status: 400 });
-
-const MORE_THAN_ONCE = createBodyError('INVALID_INPUT', 'model: must be given only once');
+const MORE_THAN_ONCE = new CodecError({ code: 'INVALID_INPUT', message: 'model: must be given only once', http_status: 400 });

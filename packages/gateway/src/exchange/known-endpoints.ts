@@ -1,21 +1,45 @@
 /** Endpoints that are forwarded without conversion, as the vendors document them. */
 
 import type { ProtocolId } from '@sluice/core';
+import { suggest } from '@sluice/lab/text';
 
 /**
  * Finds a known endpoint; undefined for one that the vendor does not document. `path` starts after the version, as it
  * is sent.
  */
 export function findEndpoint(protocol: ProtocolId, method: string, path: string): EndpointKind | undefined {
+  // HEAD is allowed wherever GET is.
+  const allowed = method === 'HEAD' ? 'GET' : method;
+  return findBranch(protocol, path)?.methods.get(allowed as PassedMethod); // any other text is not in the map
+}
+
+/** The methods that the vendor documents for a path; none for an unknown one. */
+export const listMethods = (protocol: ProtocolId, path: string): readonly string[] => [
+  ...(findBranch(protocol, path)?.methods.keys() ?? []),
+];
+
+function findBranch(protocol: ProtocolId, path: string): Branch | undefined {
   const isGemini = protocol === 'gemini';
   const pattern = isGemini ? GEMINI_ID : ID;
   let branch: Branch | undefined = ENDPOINT_TREES[protocol];
   for (const segment of isGemini ? splitPath(path) : path.split('/'))
     branch = branch?.literals.get(segment) ?? (isId(segment, pattern) ? branch?.any : undefined);
-  // HEAD is allowed wherever GET is.
-  const allowed = method === 'HEAD' ? 'GET' : method;
-  return branch?.methods.get(allowed as PassedMethod); // any other text is not in the map
+  return branch;
 }
+
+/**
+ * The path that was probably meant by one that no protocol has: `/v1/chat/completions` for `/v1/chat/completion`, and
+ * the verb of a Gemini path. The rest of the path is the client's.
+ */
+export function suggestPath(path: string): string | undefined {
+  const [, start = '', verb] = /^(\/v\d[\w]*\/models\/[^:]{1,512}:)(\w+)$/.exec(path) ?? [];
+  if (verb !== undefined) return prefix(start, suggest(verb, GEMINI_VERBS));
+  const version = /^\/v\d\w*\//i.exec(path)?.[0] ?? '/';
+  const isGemini = /^\/v1(alpha|beta)/i.test(version);
+  return prefix(isGemini ? '/v1beta/' : '/v1/', suggest(path.slice(version.length), isGemini ? GEMINI_PATHS : PATHS));
+}
+
+const prefix = (start: string, rest: string | undefined): string | undefined => (rest === undefined ? undefined : start + rest);
 
 /**
  * The stored object that a request is about: its id, or none for a request that creates one. Undefined for requests
@@ -349,6 +373,33 @@ export const KNOWN_ENDPOINTS = {
   'anthropic-messages': ANTHROPIC,
   gemini: GEMINI,
 } as const satisfies Record<ProtocolId, Endpoints>;
+
+/** Paths of converted endpoints, before those that are passed on: of two that are as near, the first is suggested. */
+const CONVERTED: readonly string[] = [
+  'chat/completions',
+  'messages',
+  'responses',
+  'models',
+  'embeddings',
+  'rerank',
+  'messages/count_tokens',
+];
+
+const listPaths = ({ stateless, stored }: Endpoints): string[] =>
+  [...stateless, ...stored].map(([path]) => path).filter((path) => !path.includes('{'));
+
+const PATHS: readonly string[] = [...CONVERTED, ...listPaths(OPENAI), ...listPaths(ANTHROPIC)];
+
+const GEMINI_PATHS: readonly string[] = ['models', ...listPaths(GEMINI)];
+
+const GEMINI_VERBS: readonly string[] = [
+  'generateContent',
+  'streamGenerateContent',
+  'countTokens',
+  'embedContent',
+  'batchEmbedContents',
+  ...[...GEMINI.stateless, ...GEMINI.stored].flatMap(([path]) => /^models\/\{model\}:(\w+)$/.exec(path)?.[1] ?? []),
+];
 
 /** Known endpoints as a tree of path segments: a lookup takes one step per segment. */
 interface Branch {

@@ -10,6 +10,7 @@ import { type Call, chooseRepeat, type Line, putDispositionFirst, type Receiver 
 import { mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Destination } from './destination.ts';
+import { findMissingEndpoint } from './missing-endpoint.ts';
 import type { Result } from './model-request.ts';
 import type { ExchangeObserver } from './observer.ts';
 import type { ExchangeRecord } from './record.ts';
@@ -106,6 +107,7 @@ class Passage implements Receiver {
   #left = Number.POSITIVE_INFINITY;
   /** The upstream has sent everything while the attempt was recorded. */
   #hasEnded = false;
+  #called: Pick<Call, 'method' | 'url'> = { method: '', url: '' };
 
   constructor(forwarded: ForwardedRequest, destination: Destination, services: Services, resolve: (result: Result) => void) {
     const { endpoint, model } = destination;
@@ -128,6 +130,7 @@ class Passage implements Receiver {
   }
 
   begin(call: Call): void {
+    this.#called = call;
     const { connection, observer } = this.#forwarded;
     const { dialer } = this.#services;
     connection.listen(this.#onInterruption);
@@ -274,9 +277,11 @@ class Passage implements Receiver {
     const { limits, redactUpstream } = this.#services;
     const wire: WireReply = { status: this.#status, headers: this.#headers, body: parseJson(text) ?? text };
     const exchange = createExchange(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
-    const converted = exchange.error(wire);
+    const read = exchange.readError(wire);
+    const missing = findMissingEndpoint(wire, read, { ...this.#endpoint, ...this.#called });
+    const converted = missing ? exchange.failure(missing) : exchange.error(wire);
     const reply = { ...converted, headers: { ...wire.headers, ...converted.headers } };
-    const result: End = { status: reply.status, ending: 'upstream_error', error: exchange.readError(wire) };
+    const result: End = { status: reply.status, ending: 'upstream_error', error: missing ?? read };
     const options = { stallMs: limits.stallMs, redact: redactUpstream, observer };
     this.#conclude(result, () => sendReply(response, reply, this.#progress, options));
   }

@@ -6,6 +6,7 @@ import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
 import { type WholeReply, withoutBom } from '../upstream/body.ts';
 import { withRetrySeconds } from '../upstream/retry.ts';
 import { findExcess, type ResponseLimits } from './limits.ts';
+import { findMissingEndpoint } from './missing-endpoint.ts';
 import {
   type Attempt,
   createInvalidResponseError,
@@ -74,7 +75,7 @@ const HEAD_BYTES = 1024;
 const OPEN_BRACE = 0x7b;
 
 /** Reads a response with an error status: what it means, and what the client receives. */
-export function readRefusal(reply: WholeReply, { exchange, onStrange }: ReplyContext): Outcome {
+export function readRefusal(reply: WholeReply, { exchange, candidate, onStrange }: ReplyContext): Outcome {
   const { status } = reply;
   const body = withoutBom(reply.body);
   const headers = withRetrySeconds(reply.headers, Date.now());
@@ -83,10 +84,12 @@ export function readRefusal(reply: WholeReply, { exchange, onStrange }: ReplyCon
   const parsed = isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
   if (parsed === undefined) onStrange(readHead(body));
   const wire: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
-  const converted = exchange.error(wire);
+  const error = exchange.readError(wire);
+  const missing = exchange.sent && findMissingEndpoint(wire, error, { ...candidate, ...exchange.sent });
+  const converted = missing ? exchange.failure(missing) : exchange.error(wire);
   return {
     is: 'failed',
-    error: exchange.readError(wire),
+    error: missing ?? error,
     reply: { ...converted, headers: { ...headers, ...converted.headers } },
   };
 }

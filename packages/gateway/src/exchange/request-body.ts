@@ -1,9 +1,9 @@
 /** Reads, decompresses and parses request bodies. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CodecError } from '@sluice/core';
+import { type CanonicalError, CodecError } from '@sluice/core';
 import { checkRequestLimits } from '@sluice/core/engine';
-import { isDeeperThan } from '@sluice/core/internal';
+import { describeFault, findJsonFault, isDeeperThan } from '@sluice/core/internal';
 import type { Limits } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import { refusal } from '../http/refusal.ts';
@@ -103,7 +103,11 @@ class BodyReader implements Receiver {
     const { limits, coding } = this.#options;
     if (error instanceof CodecError) return error;
     if (error instanceof DecompressionError)
-      return refusal(400, 'INVALID_INPUT', `the request body cannot be decompressed as ${coding}`);
+      return refusal(
+        400,
+        'INVALID_INPUT',
+        `the request body cannot be decompressed as ${coding}; correct content-encoding, or send it uncompressed`,
+      );
     return error instanceof TooLargeError ? createRatioError(limits.compressionRatio) : BROKE_OFF;
   }
 
@@ -146,10 +150,19 @@ const createRatioError = (ratio: number) =>
 /** Parses the JSON of a request and checks the limits of its lists and objects. */
 export function parseRequest(bytes: Uint8Array, limits: Limits): ParsedBody {
   const parsed = parseBody(bytes, limits.requestDepth);
+  checkObject(parsed.body);
   // The message names the option as the configuration file has it.
   checkRequestLimits(parsed.body, limits, (limit) => `limits.${limit.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`);
   return parsed;
 }
+
+function checkObject(body: unknown): void {
+  if (isRecord(body)) return;
+  const kind = Array.isArray(body) ? 'an array' : body === null ? 'null' : `a ${typeof body}`;
+  throw refusal(400, 'INVALID_INPUT', `the request body must be a JSON object, not ${kind}`);
+}
+
+const isRecord = (body: unknown): boolean => typeof body === 'object' && body !== null && !Array.isArray(body);
 
 /** Parses the JSON of a body and checks its depth. */
 export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
@@ -172,7 +185,7 @@ function decode(bytes: Uint8Array): string {
   try {
     return UTF8.decode(bytes);
   } catch {
-    throw refusal(400, 'JSON_PARSE_ERROR', 'the request body is not valid UTF-8');
+    throw refusal(400, 'JSON_PARSE_ERROR', 'the request body is not valid UTF-8; encode it as UTF-8');
   }
 }
 
@@ -180,9 +193,31 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    const isEmpty = text.trim() === '';
-    throw refusal(400, 'JSON_PARSE_ERROR', isEmpty ? 'a request body is required' : 'the request body is not valid JSON');
+    throw text.trim() === '' ? EMPTY : createJsonError(text);
   }
+}
+
+const EMPTY = refusal(400, 'JSON_PARSE_ERROR', 'a request body is required; send a JSON object');
+
+/** The error for a body that is not JSON, with its place. The excerpt is for the client alone, not for the log. */
+export function createJsonError(text: string): CodecError {
+  const fault = findJsonFault(text);
+  const where = fault ? `: ${describeFault(fault)}` : '';
+  return new CodecError({
+    code: 'JSON_PARSE_ERROR',
+    message: `the request body is not valid JSON${where}${FORM.test(text) ? '; it is a form, send JSON' : ''}`,
+    http_status: 400,
+    ...(fault && { details: { excerpt: fault.excerpt } }),
+  });
+}
+
+/** How curl sends `-d name=value`. */
+const FORM = /^[\w.%+[\]-]{1,100}=/;
+
+/** The error as the client that sent the body reads it. */
+export function quoteExcerpt(error: CanonicalError): CanonicalError {
+  const excerpt = error.details?.['excerpt'];
+  return typeof excerpt === 'string' ? { ...error, message: `${error.message}; near: ${excerpt}` } : error;
 }
 
 /**

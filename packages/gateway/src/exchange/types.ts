@@ -354,7 +354,7 @@ export function createConnectionError(error: unknown, name: string, connectMs?: 
   if (code !== 'UND_ERR_CONNECT_TIMEOUT')
     return {
       code: 'UPSTREAM_ERROR',
-      message: `the connection to ${name} failed${formatReason(code)}`,
+      message: `the connection to ${name} failed${formatReason(code)}${CONNECTION_REMEDIES[code ?? ''] ?? ''}`,
       http_status: 502,
       details,
     };
@@ -368,6 +368,12 @@ const createProxyError = ({ message, isFinal }: ProxyError, name: string): Canon
   http_status: 502,
   details: { may_be_billed: false, ...(isFinal && HOPELESS) },
 });
+
+/** What to check, without the address, which is the operator's. */
+const CONNECTION_REMEDIES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: ': nothing listens at its base_url; start the server, or correct base_url',
+  ENOTFOUND: ': the host name of its base_url does not exist; correct base_url',
+};
 
 /** An established connection was closed or reset by the upstream. */
 const LOST_CODE = /^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/;
@@ -398,18 +404,24 @@ function readCode(error: unknown): string | undefined {
 /** Redirects are not followed: they would send the key to another host. */
 export const findRedirectError = (name: string, status: number): CanonicalError | undefined =>
   status >= 300 && status < 400
-    ? createInvalidResponse(`${name} responded with a redirect (${status}), which is not followed`)
+    ? createInvalidResponse(
+        `${name} responded with a redirect (${status}), which is not followed; set its base_url to the final address`,
+      )
     : undefined;
 
 /** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
 export function createInvalidResponseError(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
-  return createInvalidResponse(`${name} responded with ${type} that does not match its protocol`);
+  return createInvalidResponse(
+    `${name} responded with ${type} that does not match its protocol; check its base_url and protocol`,
+  );
 }
 
 /** An invalid response is the upstream's fault, whatever code the codec gave the error. */
 export function toUpstreamError(error: CanonicalError, name: string): CanonicalError {
   if (error.upstream || error.code === 'INCOMPATIBLE_FEATURE' || error.code === 'STREAM_TRUNCATED') return error;
+  // Found by the gateway, which names the provider.
+  if (error.message.startsWith(name)) return error;
   return { ...error, message: `${name} sent an invalid response: ${error.message}`, code: 'UPSTREAM_ERROR', http_status: 502 };
 }
 

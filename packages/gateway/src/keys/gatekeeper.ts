@@ -66,7 +66,7 @@ const ANYBODY_ADMITTED: Admission = { admitted: true, caller: ANYBODY };
 
 const KEY_REQUIRED: Admission = {
   admitted: false,
-  reason: 'client key required: send it as Authorization: Bearer, x-api-key or x-goog-api-key',
+  reason: 'client key required: send it as Authorization: Bearer KEY, x-api-key or x-goog-api-key',
 };
 
 const KEY_NOT_CHOSEN: Admission = {
@@ -74,7 +74,10 @@ const KEY_NOT_CHOSEN: Admission = {
   reason: 'this gateway has client keys; choose the key whose limits and budget apply',
 };
 
-const INVALID_KEY: Admission = { admitted: false, reason: 'invalid client key' };
+const INVALID_KEY: Admission = {
+  admitted: false,
+  reason: 'invalid client key; the operator of the gateway issues keys (sluice keys create NAME)',
+};
 
 const digest = (key: string): string => createHash('sha256').update(key).digest('base64');
 

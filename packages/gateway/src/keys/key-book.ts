@@ -421,4 +421,4 @@ export const isExpired = (expiresAt: number | null, now: number): boolean => exp
 
 /** Why an expired key is refused. */
 export const describeExpiry = ({ name, policy }: Caller): string =>
-  `client key "${name}" expired at ${new Date(policy.expiresAt ?? 0).toISOString()}`;
+  `client key "${name}" expired at ${new Date(policy.expiresAt ?? 0).toISOString()}; request a new one`;

@@ -34,7 +34,8 @@ const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase(
 
 /** Rejects web pages of other origins, foreign hosts, missing or wrong client keys, and addresses that a key excludes. */
 function findCaller({ client, headers, route, directory: { gatekeeper } }: AdmissionRequest): Caller {
-  if (isForeignPage(headers)) throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed');
+  if (isForeignPage(headers))
+    throw refusal(403, 'PERMISSION', 'requests from web pages of other origins are not allowed; send them from a server');
   // With client keys the host does not matter, because a web page has no key.
   if (gatekeeper.isOpen) checkHost(headers['host'], ' without client keys; set auth.keys or use 127.0.0.1');
   const admission = gatekeeper.admit(headers, route.path);

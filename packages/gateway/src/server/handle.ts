@@ -15,11 +15,11 @@ import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../ex
 import { type ForwardedRequest, passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession, type HeaderFacts } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
-import { endBeforeRequest, parseRequest, readBody } from '../exchange/request-body.ts';
+import { endBeforeRequest, parseRequest, quoteExcerpt, readBody } from '../exchange/request-body.ts';
 import type { Lane } from '../exchange/state.ts';
 import { type Directory, findEnding, INTERNAL, type Services } from '../exchange/types.ts';
 import type { ClientAddress } from '../http/client-address.ts';
-import { refusal } from '../http/refusal.ts';
+import { readAllow, refusal, refuseMethod } from '../http/refusal.ts';
 import { isWebSocketOffer } from '../http/upgrade.ts';
 import { ANYBODY, type Caller } from '../keys/caller.ts';
 import { checkModelScope, checkModelScopes } from '../keys/scope.ts';
@@ -128,16 +128,12 @@ const describeRequest = ({ id, route, headers, caller }: Incoming): HeaderFacts 
 });
 
 async function respond(incoming: Incoming, record: ExchangeRecord, services: Services): Promise<Result> {
-  const { route, directory, request, response } = incoming;
+  const { route, directory, request } = incoming;
   checkUpgrade(incoming);
   const methods: readonly string[] = METHODS[route.type];
   if (!methods.includes(request.method ?? '')) {
-    response.setHeader('allow', methods.join(', '));
-    throw refusal(
-      405,
-      'UNSUPPORTED_INTERFACE',
-      `method ${request.method} is not allowed for this path; use ${methods.join(' or ')}`,
-    );
+    const endpoint = `${request.method} ${route.path.split('?', 1)[0]?.slice(0, MAX_PATH)}`;
+    throw refuseMethod(endpoint, methods, isResponsesRoute(route) ? ', or upgrade to WebSocket' : '');
   }
   switch (route.type) {
     case 'CHAT':
@@ -158,6 +154,9 @@ async function respond(incoming: Incoming, record: ExchangeRecord, services: Ser
       return route.type satisfies never;
   }
 }
+
+/** Longest path in a message. */
+const MAX_PATH = 200;
 
 /** The methods of each interface. */
 export const METHODS = {
@@ -343,7 +342,9 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
   const error = cause instanceof CodecError ? cause.error : INTERNAL;
   if (cause instanceof LimitRefusal) progress.limits = cause.headers;
   if (error === INTERNAL) log.error({ request_id: id, error: String(cause instanceof Error ? cause.stack : cause) }, 'failed');
-  const reply = encodeError(error, { to: route.client });
+  const reply = encodeError(quoteExcerpt(error), { to: route.client });
+  const allow = readAllow(error);
+  if (allow !== undefined && !response.headersSent) response.setHeader('allow', allow);
   if (response.headersSent) response.destroy();
   else if (request.complete) sendReply(response, reply, progress, { stallMs: limits.stallMs, redact, observer });
   else {

@@ -14,7 +14,7 @@ import { ClientConnection } from '../exchange/client-connection.ts';
 import { INTERNAL, type Services, STOPPED } from '../exchange/types.ts';
 import { type ClientAddress, readClientAddress } from '../http/client-address.ts';
 import { type ListenOptions, listen, stopListening, untilAllAccepted } from '../http/listen.ts';
-import { endWithReply, refusal } from '../http/refusal.ts';
+import { endWithReply, readAllow, refusal, refuseMethod } from '../http/refusal.ts';
 import { type TlsPair, TlsServer } from '../http/tls.ts';
 import { createUpgradableRequest, isWebSocketOffer } from '../http/upgrade.ts';
 import type { Logger } from '../observe/log.ts';
@@ -245,15 +245,24 @@ export class Gateway {
   }
 
   async #sendPage(page: OwnPage, incoming: Incoming): Promise<void> {
-    const { id, response, route } = incoming;
+    const { id, request, response, route } = incoming;
     try {
+      if (!PAGE_METHODS.includes(request.method ?? ''))
+        throw refuseMethod(`${request.method} ${route.path.split('?', 1)[0]}`, PAGE_METHODS, PAGE_HINT);
       if (!page.isPublic) this.#metricsAccess.check(incoming);
       const { metrics } = this.#services;
       await page.send(response, { id, metrics, isDraining: this.#isDraining, instance: this.#instance });
     } catch (error) {
       if (!(error instanceof CodecError)) throw error;
       const { status, body } = encodeError(error.error, { to: route.client });
-      response.writeHead(status, { 'content-type': 'application/json', 'x-sluice-request-id': id }).end(JSON.stringify(body));
+      const allow = readAllow(error.error);
+      response
+        .writeHead(status, {
+          'content-type': 'application/json',
+          'x-sluice-request-id': id,
+          ...(allow !== undefined && { allow }),
+        })
+        .end(JSON.stringify(body));
     }
   }
 
@@ -301,6 +310,10 @@ interface PageContext {
   /** Identifies this gateway to commands. */
   instance: string;
 }
+
+const PAGE_METHODS: readonly string[] = ['GET', 'HEAD'];
+
+const PAGE_HINT = '; requests to models have paths such as POST /v1/chat/completions';
 
 /** Pages of the gateway itself. */
 export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([

@@ -64,6 +64,7 @@ export const isGatewayFault = ({ details }: CanonicalError): boolean => details?
 const REQUEST_FAULTS: ReadonlySet<ErrorCode> = new Set([
   'INCOMPATIBLE_FEATURE',
   'NOT_FOUND',
+  'UNSUPPORTED_INTERFACE',
   'CONTEXT_LENGTH',
   'PAYLOAD_TOO_LARGE',
   'CONFLICT',

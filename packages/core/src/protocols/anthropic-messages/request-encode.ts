@@ -14,7 +14,7 @@ import { buildArgumentText } from '../../codec/answers.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
-import { invalid, noteDropped, noteRepaired } from '../../codec/report.ts';
+import { noContent, noteDropped, noteRepaired } from '../../codec/report.ts';
 import { buildRules, memoizeTarget, reportInexactNumbers, type TargetContext, withoutHoisted } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { changeAll, changeBlocks } from '../../passes/content.ts';
@@ -271,7 +271,7 @@ function encodeMessages({ messages }: CanonicalRequest, context: CodecContext): 
       for (const block of content) last.content.push(block);
     }
   });
-  if (turns.length === 0) throw invalid('messages', 'must contain at least one message with content');
+  if (turns.length === 0) throw noContent('messages');
   return turns;
 }
 

@@ -13,7 +13,7 @@ import { buildArgumentText } from '../../codec/answers.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
-import { invalid, noteApproximated, noteDropped, noteRepaired } from '../../codec/report.ts';
+import { noContent, noteApproximated, noteDropped, noteRepaired } from '../../codec/report.ts';
 import { buildRules, memoizeTarget, reportInexactNumbers, type TargetContext } from '../../codec/requests.ts';
 import { assignOwn, isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
@@ -75,7 +75,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   );
   const options = encodeOptions(request, sent, context);
   const contents = encodeContents(request, context);
-  if (contents.length === 0) throw invalid('contents', 'must contain at least one message with content');
+  if (contents.length === 0) throw noContent('contents');
   const instructions = encodeSystem(request.system ?? [], hint, objectOrEmpty(systemInstruction));
   const wireTools = encodeTools(tools, context);
   const wireConfig = encodeToolConfig(request, tools, objectOrEmpty(toolConfig), context);

@@ -14,7 +14,7 @@ import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../cano
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, ForwardTarget, WireRequest } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
-import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
+import { noContent, noteApproximated, noteDropped } from '../../codec/report.ts';
 import { buildRules, dropState, encodeBreakpoint, memoizeTarget, type TargetContext } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
@@ -55,7 +55,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
     context,
   );
   const messages = encodeMessages(request, context);
-  if (messages.length === 0) throw invalid('messages', 'must contain at least one message with content');
+  if (messages.length === 0) throw noContent('messages');
   if (request.service_tier === 'batch')
     noteDropped(context, {
       path: '/service_tier',

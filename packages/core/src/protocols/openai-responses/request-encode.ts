@@ -14,7 +14,7 @@ import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../cano
 import { buildArgumentText, CharacterCount } from '../../codec/answers.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { expectList, expectObject, expectText, listOrEmpty, objectOrEmpty, optional, unknownFields } from '../../codec/read.ts';
-import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
+import { noContent, noteApproximated, noteDropped } from '../../codec/report.ts';
 import {
   buildRules,
   decodeBreakpoint,
@@ -62,8 +62,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const input = [...items, ...conversation];
   const hasTemplate = kept['prompt'] !== undefined;
   const isStored = hasMemory(request) || hasTemplate;
-  if (input.length === 0 && instructions === undefined && !isStored)
-    throw invalid('input', 'must contain at least one message with content');
+  if (input.length === 0 && instructions === undefined && !isStored) throw noContent('input');
   return {
     ...withoutMapped(kept),
     ...encodeModel(request, context),
