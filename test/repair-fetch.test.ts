@@ -373,7 +373,7 @@ describe('a connection that the server closes in the middle of the response', ()
   test.each([
     ['a stream', true, 'text/event-stream', chunk({ role: 'assistant', content: 'Hi' })],
     ['a whole response', false, 'application/json', '{"id":"c1"'],
-  ] as const)('%s says so, and has the cause', async (_, stream, type, body) => {
+  ] as const)('%s fails with an error that names it, and with its cause', async (_, stream, type, body) => {
     const { url, close } = await cutServer(type, body);
     const fetch = createRepairFetch();
     const sent = fetch(`${url}/chat/completions`, { method: 'POST', body: JSON.stringify({ model: 'm', stream, messages: [] }) });

@@ -39,7 +39,9 @@ export function isStrict({ policy: { strict } }: Pick<CodecContext, 'policy'>, f
 }
 
 /** Replaces the consequence at the end of a note ("; dropped"), which a strict policy prevents. */
-export const explainStrict = (message: string): string => `${message.replace(/; [^;]*$/, '')}; rejected by strict mode`;
+export const explainStrict = (message: string): string => `${message.replace(CONSEQUENCE, '')}; rejected by strict mode`;
+
+const CONSEQUENCE = /; [^;]*$/;
 
 const locatePath = ({ locate }: CodecContext, path: string): string => locate?.(path) ?? path;
 
@@ -66,7 +68,7 @@ export const noContent = (param: string): CodecError =>
 export function explainNoContent(error: unknown, notes: readonly Note[]): unknown {
   const lost = notes.find(({ code }) => code === 'DROPPED');
   if (!lost || !(error instanceof CodecError) || error.error.details?.['code'] !== NO_CONTENT) return error;
-  return new CodecError({ ...error.error, message: `${error.message}; ${lost.path}: ${lost.message}` });
+  return new CodecError({ ...error.error, message: `${error.message}; ${lost.path}: ${lost.message.replace(CONSEQUENCE, '')}` });
 }
 
 const NO_CONTENT = 'no_content';

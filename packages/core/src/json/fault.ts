@@ -11,9 +11,9 @@ export interface JsonFault {
   excerpt: string;
 }
 
-/** Finds the place, in linear time; undefined for JSON, and for text that is nested too deeply to be judged. */
+/** Finds the place, in linear time; undefined for JSON, and for text that is too long or nested too deeply to be judged. */
 export function findJsonFault(text: string): JsonFault | undefined {
-  const fault = new FaultFinder(text).find();
+  const fault = text.length > MAX_LENGTH ? undefined : new FaultFinder(text).find();
   if (!fault) return undefined;
   const { at, reason } = fault;
   const lineStart = text.lastIndexOf('\n', at - 1) + 1;
@@ -149,6 +149,9 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const PLAIN_TEXT = /[^"\\\u0000-\u001f]+/y;
 
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+
+/** Takes 150 ms at worst; a client must not be able to block others for longer. */
+const MAX_LENGTH = 2 * 1024 * 1024;
 
 /** Deeper texts are refused for their depth. */
 const MAX_DEPTH = 10_000;

@@ -59,8 +59,9 @@ describe('the place where a text stops being JSON', () => {
     expect(excerpt?.length).toBeLessThanOrEqual(60);
   });
 
-  test('text that is nested too deeply has no place', () => {
+  test('text that is nested too deeply or too long has no place', () => {
     expect(findJsonFault('['.repeat(100_000))).toBeUndefined();
+    expect(findJsonFault(`[${'1,'.repeat(2 ** 20)}]`)).toBeUndefined();
   });
 });
 

@@ -1,13 +1,15 @@
 /** Upstreams that do not have the endpoint that was called: by a wrong base URL or protocol, as a rule. */
 
 import type { CanonicalError, Provider, WireReply } from '@sluice/core';
-import { formatProvider } from './response-errors.ts';
+import { formatProvider, REMEDY } from './response-errors.ts';
 
 /** What was called: the upstream, and the request that was sent to it. */
 export interface Called {
   provider: Pick<Provider, 'id' | 'base_url'>;
   method: string;
   url: string;
+  /** The client chose the endpoint; otherwise the protocol of the provider decides. */
+  isForwarded?: boolean;
 }
 
 /**
@@ -19,15 +21,18 @@ export function findMissingEndpoint(reply: WireReply, error: CanonicalError, cal
   const { status } = reply;
   const { protocol = 'openai-chat' } = error.upstream ?? {};
   const where = `${formatProvider(called)} has no ${called.method} ${readEndpoint(called)} (${status})`;
+  const remedy = called.isForwarded ? 'use an endpoint that it has, or a model of another provider' : WRONG_SERVER;
   return {
     ...error,
     code: 'UNSUPPORTED_INTERFACE',
-    message: `${where}: check its base_url and protocol; "sluice doctor --url URL" finds the protocol`,
+    message: `${where}: ${remedy}`,
     details: { ...error.details, upstream_message: error.message },
     // Not its body and names, which clients would take for errors of the protocol.
     upstream: { protocol, status },
   };
 }
+
+const WRONG_SERVER = `${REMEDY}; "sluice doctor --url URL" finds the protocol`;
 
 function isMissing({ status, body }: WireReply, { message, upstream }: CanonicalError): boolean {
   if (status === 405) return true;

@@ -278,7 +278,7 @@ class Passage implements Receiver {
     const wire: WireReply = { status: this.#status, headers: this.#headers, body: parseJson(text) ?? text };
     const exchange = createExchange(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
     const read = exchange.readError(wire);
-    const missing = findMissingEndpoint(wire, read, { ...this.#endpoint, ...this.#called });
+    const missing = findMissingEndpoint(wire, read, { ...this.#endpoint, ...this.#called, isForwarded: true });
     const converted = missing ? exchange.failure(missing) : exchange.error(wire);
     const reply = { ...converted, headers: { ...wire.headers, ...converted.headers } };
     const result: End = { status: reply.status, ending: 'upstream_error', error: missing ?? read };

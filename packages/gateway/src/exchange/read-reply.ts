@@ -7,6 +7,7 @@ import { type WholeReply, withoutBom } from '../upstream/body.ts';
 import { withRetrySeconds } from '../upstream/retry.ts';
 import { findExcess, type ResponseLimits } from './limits.ts';
 import { findMissingEndpoint } from './missing-endpoint.ts';
+import { REMEDY } from './response-errors.ts';
 import {
   type Attempt,
   createInvalidResponseError,
@@ -37,7 +38,7 @@ export function readResponse(reply: WholeReply, attempt: ReplyContext): Outcome 
     const excess = answer && findExcess(answer, reply.body.length, limits, name);
     return excess ? { is: 'failed', error: excess } : { is: 'answered', reply: response };
   } catch (error) {
-    if (error instanceof CodecError) return { is: 'failed', error: blameUpstream(error.error, attempt) };
+    if (error instanceof CodecError) return { is: 'failed', error: addRemedy(blameUpstream(error.error, attempt)) };
     throw error;
   }
 }
@@ -120,6 +121,12 @@ export const explainStreamError = (
 /** Marks an error as the upstream's and names its provider. */
 const blameUpstream = (error: CanonicalError, { candidate }: ReplyContext): CanonicalError =>
   nameProvider(toUpstreamError(error, formatProvider(candidate)), candidate.provider.id);
+
+/** What cannot be read at all is often a response of another protocol. */
+const addRemedy = (error: CanonicalError): CanonicalError =>
+  error.upstream || error.code !== 'UPSTREAM_ERROR' || error.message.endsWith(REMEDY)
+    ? error
+    : { ...error, message: `${error.message}; ${REMEDY}` };
 
 /** Redacts upstream errors, which may quote the key that was sent. */
 export function redactBytes(pieces: Iterable<Uint8Array>, redact: (text: string) => string): Uint8Array {

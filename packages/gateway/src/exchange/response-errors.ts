@@ -11,6 +11,9 @@ export const PROCESSED = { may_be_billed: true } as const;
 /** The upstream as error messages name it. */
 export const formatProvider = ({ provider }: { provider: { readonly id: string } }): string => `provider "${provider.id}"`;
 
+/** What to do about a server that does not speak the protocol of its provider. */
+export const REMEDY = 'check its base_url and protocol';
+
 /** The upstream sent an invalid response, and would send it again. */
 export const createInvalidResponse = (message: string, details: Readonly<Record<string, unknown>> = {}): CanonicalError => ({
   code: 'UPSTREAM_ERROR',

@@ -53,7 +53,7 @@ import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
 import type { AttemptRecord, ExchangeRecord, RecordKeeping } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
-import { createInvalidResponse, HOPELESS, PROCESSED } from './response-errors.ts';
+import { createInvalidResponse, HOPELESS, PROCESSED, REMEDY } from './response-errors.ts';
 import type { ResponseKeeper } from './state.ts';
 
 export { formatProvider } from './response-errors.ts';
@@ -412,9 +412,7 @@ export const findRedirectError = (name: string, status: number): CanonicalError 
 /** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
 export function createInvalidResponseError(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
-  return createInvalidResponse(
-    `${name} responded with ${type} that does not match its protocol; check its base_url and protocol`,
-  );
+  return createInvalidResponse(`${name} responded with ${type} that does not match its protocol; ${REMEDY}`);
 }
 
 /** An invalid response is the upstream's fault, whatever code the codec gave the error. */

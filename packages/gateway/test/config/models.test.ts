@@ -86,9 +86,16 @@ describe('model names of the file', () => {
   const KNOWN = '; known: claude-haiku-4-5, fast, nested, deep, missing, groq/renamed';
 
   test.each([
-    ['mistral/x', `no provider is configured for model "mistral/x": Mistral is not configured${KNOWN}`],
-    ['gemini-2.5-pro', `no provider is configured for model "gemini-2.5-pro": Google Gemini is not configured${KNOWN}`],
+    [
+      'mistral/x',
+      `no provider is configured for model "mistral/x": Mistral is not configured; set MISTRAL_API_KEY and restart${KNOWN}`,
+    ],
+    [
+      'gemini-2.5-pro',
+      `no provider is configured for model "gemini-2.5-pro": Google Gemini is not configured; set GEMINI_API_KEY and restart${KNOWN}`,
+    ],
     ['fasst', `no provider is configured for model "fasst"${KNOWN} (did you mean "fast"?)`],
+    ['opnai/gpt-5', `no provider is configured for model "opnai/gpt-5"${KNOWN} (did you mean "openai/gpt-5"?)`],
     ['groqq/llama', `no provider is configured for model "groqq/llama"${KNOWN} (did you mean "groq/llama"?)`],
     ['x'.repeat(1000), `no provider is configured for model "${'x'.repeat(200)}"${KNOWN}`],
   ])('the reason why %.20s is unknown', (name, why) => expect(explainUnknownModel(name, state)).toBe(why));

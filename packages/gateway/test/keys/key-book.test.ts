@@ -55,8 +55,8 @@ describeEngines('a key on %s', (engine) => {
     expect(gatekeeper.admit({}, `/v1beta/models?key=${text}`)).toEqual({ admitted: true, caller });
     expect(gatekeeper.admit({}, `/v1/chat/completions?key=${text}`).admitted).toBe(false);
     // The right id with another secret, and another id.
-    expect(knock(book, createKeyText(record.id).text)).toBe('invalid client key');
-    expect(knock(book, createKeyText().text)).toBe('invalid client key');
+    expect(knock(book, createKeyText(record.id).text)).toMatch(/^invalid client key;/);
+    expect(knock(book, createKeyText().text)).toMatch(/^invalid client key;/);
   });
 
   test('expires, by the clock', async () => {
@@ -68,7 +68,7 @@ describeEngines('a key on %s', (engine) => {
     now += 1;
     expect(knock(book, text)).toMatch(/^client key "alice" expired at 20/);
     // Only the holder of the secret learns it.
-    expect(knock(book, createKeyText(record.id).text)).toBe('invalid client key');
+    expect(knock(book, createKeyText(record.id).text)).toMatch(/^invalid client key;/);
     await book.edit('alice', { expires: null }, 'cli');
     expect(knock(book, text)).toBe('admitted alice');
   });
@@ -85,7 +85,7 @@ describeEngines('a key on %s', (engine) => {
     expect(knock(book, first.text)).toBe('client key "alice" was rotated; use its new secret');
     const third = await book.rotate('alice', 0, 'cli');
     expect(knock(book, second.text)).toBe('client key "alice" was rotated; use its new secret');
-    expect(knock(book, first.text)).toBe('invalid client key');
+    expect(knock(book, first.text)).toMatch(/^invalid client key;/);
     expect(knock(book, third.text)).toBe('admitted alice');
   });
 
@@ -94,7 +94,7 @@ describeEngines('a key on %s', (engine) => {
     const { text, record } = await book.create('alice', {}, 'cli');
     await book.revoke('alice', false, 'cli');
     expect(knock(book, text)).toBe('client key "alice" was revoked; request a new one');
-    expect(knock(book, createKeyText(record.id).text)).toBe('invalid client key');
+    expect(knock(book, createKeyText(record.id).text)).toMatch(/^invalid client key;/);
     expect(new Gatekeeper([], book).isOpen).toBe(false);
     expect(new Gatekeeper([], book).admit({}, '/').admitted).toBe(false);
     await expect(book.rotate(record.id, 0, 'cli')).rejects.toMatchObject({ code: 'revoked' });
