@@ -30,14 +30,15 @@ const BUNDLES = [
     code: "export { accumulate } from '@sluice/core';",
   },
   // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 21,000, writing them 9,100, whole responses and errors 4,400,
-  // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it, titles and remedies of rules 3,100.
-  { name: 'repair fetch, Chat', limit: 42_200, code: repairFetch(['openai-chat', 'openaiChat']) },
-  { name: 'repair fetch, Anthropic', limit: 36_500, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
-  { name: 'repair fetch, Responses', limit: 40_000, code: repairFetch(['openai-responses', 'openaiResponses']) },
-  { name: 'repair fetch, Gemini', limit: 36_800, code: repairFetch(['gemini', 'gemini']) },
+  // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it, titles and remedies of rules 3,100,
+  // and 190 that a connection which was cut is called so. With `convert`, the place of broken JSON is 900.
+  { name: 'repair fetch, Chat', limit: 42_400, code: repairFetch(['openai-chat', 'openaiChat']) },
+  { name: 'repair fetch, Anthropic', limit: 36_700, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
+  { name: 'repair fetch, Responses', limit: 40_200, code: repairFetch(['openai-responses', 'openaiResponses']) },
+  { name: 'repair fetch, Gemini', limit: 36_900, code: repairFetch(['gemini', 'gemini']) },
   {
     name: 'repair fetch, all four protocols',
-    limit: 89_600,
+    limit: 89_900,
     code: repairFetch(
       ['openai-chat', 'openaiChat'],
       ['anthropic-messages', 'anthropicMessages'],
@@ -47,13 +48,13 @@ const BUNDLES = [
   },
   {
     name: 'repair fetch, Chat, with requests',
-    limit: 89_000,
+    limit: 89_300,
     code: `${repairFetch(['openai-chat', 'openaiChat'])}
       export { prepareRequests } from '@sluice/core/fetch'; export { openaiChatCodec } from '@sluice/core/openai-chat/codec';`,
   },
   {
     name: 'repair fetch, all four protocols, with requests and convert',
-    limit: 194_600,
+    limit: 195_600,
     code: "export { createRepairFetch } from '@sluice/core/fetch';",
   },
   {

@@ -64,6 +64,7 @@ const API: Record<string, string[]> = {
       'encodeResponseStream',
       'endOfString',
       'findBreakage',
+      'findJsonFault',
       'findJsonStrings',
       'isClientCall',
       'isDeeperThan',

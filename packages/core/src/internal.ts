@@ -12,7 +12,7 @@ export { BoundedCache, type CacheLimits } from './codec/profile.ts';
 export { findBreakage } from './doctor/breakage.ts';
 export { computeScore, learnProfile } from './doctor/examiner.ts';
 export { encodeResponse, encodeResponseStream } from './engine/whole.ts';
-export { describeFault, findJsonFault, type JsonFault } from './json/fault.ts';
+export { findJsonFault } from './json/fault.ts';
 export { findJsonStrings, type Span, withFields } from './json/fields.ts';
 export { isDeeperThan } from './json/json.ts';
 export { MAX_JSON_DEPTH } from './json/limits.ts';

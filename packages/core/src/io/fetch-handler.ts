@@ -9,7 +9,7 @@ import { checkRequestLimits, REQUEST_LIMITS, type RequestLimits } from '../engin
 import { encodeError } from '../engine/response.ts';
 import { findRoute, type Route } from '../engine/routes.ts';
 import { buildTokenEstimate } from '../engine/side-endpoints.ts';
-import { describeFault, findJsonFault } from '../json/fault.ts';
+import { findJsonFault } from '../json/fault.ts';
 import { isDeeperThan, isObject, parseJson } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { CODECS } from '../protocols/index.ts';
@@ -154,7 +154,7 @@ function parse(text: string, limits: RequestLimits): unknown {
 
 function explainFault(text: string): string {
   const fault = findJsonFault(text);
-  return `the request body is not valid JSON${fault ? `: ${describeFault(fault)}` : ''}`;
+  return `the request body is not valid JSON${fault ? `: ${fault.message}` : ''}`;
 }
 
 function tryParse(text: string): unknown {

@@ -2,11 +2,8 @@
 
 /** The first place at which a text is not JSON. */
 export interface JsonFault {
-  /** Both count from 1; a column is a UTF-16 code unit. */
-  line: number;
-  column: number;
-  /** What JSON has there: `expected "," or "}"`. */
-  reason: string;
+  /** `line 2, column 15: expected "," or "}"`. Both count from 1; a column is a UTF-16 code unit. */
+  message: string;
   /** The text around the place, on one line: at most 60 printable characters. It may contain secrets of the sender. */
   excerpt: string;
 }
@@ -19,11 +16,8 @@ export function findJsonFault(text: string): JsonFault | undefined {
   const lineStart = text.lastIndexOf('\n', at - 1) + 1;
   let line = 1;
   for (let end = text.indexOf('\n'); end >= 0 && end < at; end = text.indexOf('\n', end + 1)) line++;
-  return { line, column: at - lineStart + 1, reason, excerpt: readExcerpt(text, at) };
+  return { message: `line ${line}, column ${at - lineStart + 1}: ${reason}`, excerpt: readExcerpt(text, at) };
 }
-
-/** `line 2, column 15: expected "," or "}"`. */
-export const describeFault = ({ line, column, reason }: JsonFault): string => `line ${line}, column ${column}: ${reason}`;
 
 const SHOWN_BEFORE = 40;
 

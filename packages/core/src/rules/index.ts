@@ -6,7 +6,7 @@ import { OPENAI_RESPONSES_FACTS, OPENAI_RESPONSES_TEXTS } from './openai-respons
 import type { Rule, RuleFacts, RuleText, Severity } from './rule.ts';
 import { SSE_FACTS, SSE_TEXTS } from './sse.ts';
 
-export type { Rule, RuleText, Severity } from './rule.ts';
+export type { Rule, Severity } from './rule.ts';
 
 /**
  * Every violation of the standards that a decoder or the doctor can report. Plain data, without dependencies.

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CanonicalError, CodecError } from '@sluice/core';
 import { checkRequestLimits } from '@sluice/core/engine';
-import { describeFault, findJsonFault, isDeeperThan } from '@sluice/core/internal';
+import { findJsonFault, isDeeperThan } from '@sluice/core/internal';
 import type { Limits } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import { refusal } from '../http/refusal.ts';
@@ -202,7 +202,7 @@ const EMPTY = refusal(400, 'JSON_PARSE_ERROR', 'a request body is required; send
 /** The error for a body that is not JSON, with its place. The excerpt is for the client alone, not for the log. */
 export function createJsonError(text: string): CodecError {
   const fault = findJsonFault(text);
-  const where = fault ? `: ${describeFault(fault)}` : '';
+  const where = fault ? `: ${fault.message}` : '';
   return new CodecError({
     code: 'JSON_PARSE_ERROR',
     message: `the request body is not valid JSON${where}${FORM.test(text) ? '; it is a form, send JSON' : ''}`,
