@@ -129,9 +129,6 @@ const UNKNOWN: readonly Asked[] = [
   ['GET', '/v1/vaults', ANTHROPIC],
   ['POST', '/v1/realtime/client_secrets', OPENAI],
   ['POST', '/v1beta/auth_tokens', GOOGLE],
-  ['GET', '/v1/moderations', OPENAI],
-  ['PUT', '/v1/files/file-1', OPENAI],
-  ['PATCH', '/v1/completions', OPENAI],
   ['GET', '/v1/files/file-1/content/more', OPENAI],
 ];
 
@@ -177,6 +174,19 @@ describe('known, the default', () => {
   test.each(UNKNOWN)('%s %s is not a known endpoint', async (method, path, headers) => {
     for (const setting of ['open', 'locked'] as const)
       expectRefusedFor([method, path, headers], await send(setting, method, path, headers), 404, '"all"');
+  });
+
+  test.each([
+    ['GET', '/v1/moderations', 'POST'],
+    ['PUT', '/v1/files/file-1', 'GET, DELETE'],
+    ['PATCH', '/v1/completions', 'POST'],
+  ])('%s %s is not allowed; the path has %s', async (method, path, allow) => {
+    for (const setting of ['open', 'locked'] as const) {
+      const reply = await send(setting, method, path, OPENAI);
+      expectRefused('openai-chat', reply, 405, `${method} ${path} is not allowed; use ${allow.replace(', ', ' or ')}`);
+      expect(reply.headers['allow']).toBe(allow);
+      expect(faultd.served).toEqual([]);
+    }
   });
 
   test.each(['OPTIONS', 'TRACE', 'PROPFIND'])('%s is never passed through', async (method) => {

@@ -81,8 +81,13 @@ afterAll(async () => {
 const asking = (pair: Pair, stream: boolean, model = modelOf(pair)) => ({ client: pair.client, model, stream });
 
 describe.each([
-  ['refuses', 'refusing', 502, /\(ECONNREFUSED\)$/],
-  ['has a name that nobody knows', 'nameless', 502, /\((ENOTFOUND|EAI_AGAIN)\)$/],
+  ['refuses', 'refusing', 502, /\(ECONNREFUSED\): nothing listens at its base_url; start the server, or correct base_url$/],
+  [
+    'has a name that nobody knows',
+    'nameless',
+    502,
+    /\((ENOTFOUND\): the host name of its base_url does not exist; correct base_url|EAI_AGAIN\))$/,
+  ],
   ['does not speak TLS', 'plain', 502, /^the connection to provider "plain" failed/],
   ['takes the connection and no more', 'deaf', 504, /^could not connect to provider "deaf" within 300 ms$/],
 ])('an upstream that %s', (_, id, status, message) => {
