@@ -5,10 +5,11 @@
  * rollup-plugin-dts the declarations into `packages/*\/dist`, which is what is published. vite bundles the console into the gateway.
  */
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
+import { renameFile, toSlashes } from './build/files.js';
 import { isFresh, markBuilt } from './build/freshness.js';
 import { withLock } from './build/lock.js';
 import { CONSOLE, listEntries, PACKAGES, ROOT } from './build/packages.js';
@@ -82,13 +83,14 @@ function publish(folder, files) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(`${path}.new`, text);
   }
-  for (const { name } of files) renameSync(join(folder, `${name}.new`), join(folder, name));
+  for (const { name } of files) renameFile(join(folder, `${name}.new`), join(folder, name));
   const names = new Set(files.map(({ name }) => name));
   // The console is published apart, inside of the gateway's folder.
-  const isKept = (path) => `${path}/`.startsWith(`${join(ROOT, CONSOLE.published)}/`) && folder !== join(ROOT, CONSOLE.published);
+  const published = join(ROOT, CONSOLE.published);
+  const isKept = (path) => folder !== published && path.startsWith(join(published, sep));
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (entry.isFile() && !names.has(relative(folder, path)) && !isKept(path)) rmSync(path);
+    if (entry.isFile() && !names.has(toSlashes(relative(folder, path))) && !isKept(path)) rmSync(path);
   }
   removeEmptyFolders(folder);
 }

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { CODECS } from '../packages/core/src/engine/index.ts';
@@ -33,6 +33,7 @@ const LAYERS = {
   langchain: ['concat', 'index'],
   lab: ['text', 'mutate', 'tape', 'prove', 'replay', 'shrink', 'demo'],
   gateway: [
+    'files',
     'providers',
     'terminal',
     'clients',
@@ -97,7 +98,7 @@ const findLayer = (name: Package, file: string): number => {
   const layers: readonly string[] = LAYERS[name];
   return layers.indexOf(
     relative(folderOf(name), file)
-      .split('/')[0]
+      .split(sep)[0]
       ?.replace(/\.tsx?$/, '') ?? '',
   );
 };
@@ -189,6 +190,30 @@ describe('protocol folders', () => {
     const others = codecs.filter((other) => other !== codec);
     for (const file of listSources(folder(codec)))
       for (const specifier of readImports(file)) for (const { id } of others) expect(specifier).not.toContain(`/${id}/`);
+  });
+});
+
+describe('files on every system', () => {
+  const listCode = (folder: string): string[] =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => /\.(tsx?|m?js)$/.test(path) && !/(^|[\\/])(node_modules|dist|out|\.cache)[\\/]/.test(path))
+      .map((path) => join(root, folder, path));
+
+  /** Windows refuses to rename files in use, so that these modules try again. */
+  const RENAMING = ['packages/gateway/src/files/rename.ts', 'scripts/build/files.js'].map((path) => join(root, path));
+
+  test('the pathname of a file URL is never used as a path: on Windows it is /C:/…', () => {
+    const found = ['packages', 'scripts', 'bench', 'site', 'test', 'examples']
+      .flatMap(listCode)
+      .filter((file) => /\bimport\.meta\.url\)+\.pathname/.test(readFileSync(file, 'utf8')));
+    expect(found).toEqual([]);
+  });
+
+  test('files are renamed by one module of the gateway and one of the scripts', () => {
+    const found = [...Object.keys(LAYERS).map((name) => `packages/${name}/src`), 'packages/gateway/bin', 'scripts']
+      .flatMap(listCode)
+      .filter((file) => /\brename(Sync)?\b[^;]*from 'node:fs(\/promises)?'|\bfs\w*\.rename/.test(readFileSync(file, 'utf8')));
+    expect(found.sort()).toEqual(RENAMING);
   });
 });
 

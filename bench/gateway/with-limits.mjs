@@ -3,6 +3,7 @@
  * Arguments: configuration file, port, data folder, and `on` or `off`. The ledger has no readers here, so it is not that of `sluice serve`.
  */
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 const out = new URL('../../packages/gateway/out/', import.meta.url);
 const load = (path) => import(new URL(path, out).href);
@@ -50,7 +51,7 @@ export async function startLimited(file, port, folder, caller) {
 const UNLIMITED = { ...ROOMY, budgets: [], requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
 
 const [, program, file, port, folder, limits] = process.argv;
-if (program === new URL(import.meta.url).pathname && file) {
+if (program === fileURLToPath(import.meta.url) && file) {
   const isLimited = limits === 'on';
   const caller = { id: 'k', name: 'k', tags: isLimited ? ['team=a'] : [], policy: isLimited ? ROOMY : UNLIMITED };
   await startLimited(file, Number(port), folder, caller);

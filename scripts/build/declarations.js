@@ -1,5 +1,5 @@
 /** Type declarations of a package: one file for each entry point, and one for what they share. */
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import { ROOT } from './packages.js';
@@ -11,7 +11,7 @@ export async function bundleDeclarations({ folder }, entries) {
   const entryFiles = new Set(Object.values(input));
   const bundle = await rollup({
     input,
-    external: (id) => !id.startsWith('.') && !id.startsWith('/'),
+    external: (id) => !id.startsWith('.') && !isAbsolute(id),
     plugins: [dts()],
     preserveEntrySignatures: 'strict',
     onwarn: (warning) => {

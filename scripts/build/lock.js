@@ -1,7 +1,8 @@
 /** One build at a time in a checkout, also when several commands start together. */
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { renameFile } from './files.js';
 import { ROOT } from './packages.js';
 
 const LOCK = join(ROOT, '.cache/build.lock');
@@ -49,7 +50,7 @@ function removeDead() {
   if (owner === undefined || isAlive(owner)) return;
   const taken = `${LOCK}.dead.${process.pid}`;
   try {
-    renameSync(LOCK, taken);
+    renameFile(LOCK, taken);
     // Another process may have been faster, and its lock is the one that was moved.
     if (readOwner(taken) !== owner) tryLink(taken);
   } catch (error) {

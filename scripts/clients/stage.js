@@ -5,9 +5,10 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { UPSTREAMS, VARIANTS } from './table.js';
 
-const BIN = new URL('../../packages/gateway/bin/sluice.js', import.meta.url).pathname;
+const BIN = fileURLToPath(new URL('../../packages/gateway/bin/sluice.js', import.meta.url));
 
 /** Which provider answers with a variant of a protocol; without one, as it should be. */
 export const providerOf = (protocol, variant) => UPSTREAMS[protocol].provider + (variant === undefined ? '' : `-${variant}`);

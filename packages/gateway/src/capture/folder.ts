@@ -1,7 +1,8 @@
 /** Captures on disk: one folder each, with limits on age and size. */
 
-import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { renameFile } from '../files/rename.ts';
 import { FOLDER_MODE } from '../tape/write.ts';
 import type { Capture, CaptureSummary } from './capture.ts';
 import { CAPTURE_FILE, readCapture, readSummary, writeCapture } from './files.ts';
@@ -50,7 +51,7 @@ export class CaptureFolder {
     try {
       await rm(part, { recursive: true, force: true });
       const bytes = await writeCapture(part, capture);
-      await rename(part, join(this.#folder, id));
+      await renameFile(part, join(this.#folder, id));
       this.#entries.set(id, { at: Date.parse(capture.at), bytes });
       this.#bytes += bytes;
     } catch (error) {
@@ -86,7 +87,7 @@ export class CaptureFolder {
     const path = join(this.#folder, id);
     // Hidden first: a folder that is half deleted must not look like a capture.
     const hidden = join(this.#folder, `.${id}.gone`);
-    await rename(path, hidden).catch(() => undefined);
+    await renameFile(path, hidden).catch(() => undefined);
     await rm(hidden, { recursive: true, force: true });
     this.#bytes -= this.#entries.get(id)?.bytes ?? 0;
     this.#entries.delete(id);

@@ -3,7 +3,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { systemCode } from '@sluice/lab/text';
-import { ABSENT, formatStamp, readStamp } from '../http/file-stamp.ts';
+import { ABSENT, formatStamp, readStamp } from '../files/stamp.ts';
 import { KEY_VARIABLES } from '../providers/lookup.ts';
 import type { Problem } from './document.ts';
 import { type Env, readEnv } from './secrets.ts';

@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { readStamp } from '../files/stamp.ts';
 import { type Clock, REAL_CLOCK, sleep, type Timer } from '../http/clock.ts';
-import { readStamp } from '../http/file-stamp.ts';
 import type { StoredConfig } from '../store/configs.ts';
 import { ConfigError, type Problem } from './document.ts';
 import { readFileVariables, SettingFiles } from './files.ts';

@@ -6,8 +6,8 @@ import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import { createSecureContext, type TLSSocket } from 'node:tls';
 import { systemCode } from '@sluice/lab/text';
+import { readStamp } from '../files/stamp.ts';
 import type { Clock, Timer } from './clock.ts';
-import { readStamp } from './file-stamp.ts';
 
 /** Paths of a certificate with its chain and of its private key, both in PEM. */
 export interface TlsFiles {

@@ -1,7 +1,8 @@
 /** Keeps the response store in a file, so that it survives a restart: one line for every change. */
 
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { renameFile } from '../files/rename.ts';
 import type { Clock, Timer } from '../http/clock.ts';
 import type { Json } from './items.ts';
 import { type LoadOptions, loadJournal } from './journal-loader.ts';
@@ -155,8 +156,13 @@ export class FileJournal implements Journal {
     const rewrite = this.#rewrite;
     const fresh = await rewrite?.write();
     if (!rewrite || !fresh) return;
-    await rewrite.finish();
     const before = this.#file;
+    // Windows replaces no file that is open.
+    await before?.close();
+    await rewrite.finish(fresh).catch(async (error: unknown) => {
+      await before?.open();
+      throw error;
+    });
     this.#file = fresh;
     this.#rewrite = undefined;
     this.#setMaxBytes(fresh.bytes);
@@ -164,7 +170,6 @@ export class FileJournal implements Journal {
     const lines = rewrite.describeChanges();
     if (this.#batch) this.#batch.lines = lines;
     else if (lines.length > 0) this.#batch = new Batch(lines);
-    await before?.close().catch(() => undefined);
   }
 
   async #stopRewrite(error: unknown): Promise<void> {
@@ -201,14 +206,33 @@ class Batch {
 
 /** A file of lines that is appended to. */
 class LineFile {
-  readonly #handle: FileHandle;
+  #path: string;
+  #handle: FileHandle;
   /** Turns that the file contains, or will when the lines are written. */
   readonly #turns = new WeakSet<Turn>();
   #isDamaged = false;
   bytes = 0;
 
-  constructor(handle: FileHandle) {
+  private constructor(path: string, handle: FileHandle) {
+    this.#path = path;
     this.#handle = handle;
+  }
+
+  static async create(path: string): Promise<LineFile> {
+    return new LineFile(path, await open(path, 'w', PRIVATE));
+  }
+
+  /** Opens the file again after `close`. */
+  async open(): Promise<void> {
+    this.#handle = await open(this.#path, 'a', PRIVATE);
+  }
+
+  /** Gives the file another name. It is closed meanwhile, because Windows does not rename open files. */
+  async moveTo(path: string): Promise<void> {
+    await this.#handle.close();
+    await renameFile(this.#path, path);
+    this.#path = path;
+    await this.open();
   }
 
   /** Adds the lines of an entry and of the turns that the file does not contain. */
@@ -264,7 +288,7 @@ class Rewrite {
 
   /** Writes a slice. Resolves with the file when there are no more. */
   async write(): Promise<LineFile | undefined> {
-    this.#file ??= new LineFile(await open(join(this.#options.folder, FRESH), 'w', PRIVATE));
+    this.#file ??= await LineFile.create(join(this.#options.folder, FRESH));
     if (this.#next < this.#entries.length) {
       await this.#file.write(this.#describeSlice(this.#file));
       return undefined;
@@ -275,9 +299,9 @@ class Rewrite {
   }
 
   /** Gives the file its name. */
-  async finish(): Promise<void> {
+  async finish(file: LineFile): Promise<void> {
     const { folder } = this.#options;
-    await rename(join(folder, FRESH), join(folder, FILE));
+    await file.moveTo(join(folder, FILE));
     await syncFolder(folder);
   }
 

@@ -1,7 +1,8 @@
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProtocolId } from '@sluice/core';
 import { FACTS_FILE, type Facts, writeFacts } from '@sluice/lab/tape';
+import { renameFile } from '../files/rename.ts';
 import { parseJson } from './incoming.ts';
 
 /** Adds exchanges to a tape, one folder each. A folder appears complete or not at all. */
@@ -27,7 +28,7 @@ export class TapeWriter {
     const part = join(this.#folder, `.${name}.part`);
     try {
       await writeExchange(part, draft);
-      await rename(part, join(this.#folder, name));
+      await renameFile(part, join(this.#folder, name));
     } catch (error) {
       await rm(part, { recursive: true, force: true });
       throw error;

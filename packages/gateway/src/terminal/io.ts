@@ -1,10 +1,13 @@
 /** Everything a command touches outside the process: streams, files, programs, signals and the clock. */
 
-import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { mkdir, mkdtemp, open, readdir, rm } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isatty, type WriteStream } from 'node:tty';
+import { renameFile } from '../files/rename.ts';
+import { isPassedOn, planWindowsStart } from './windows.ts';
 
 /** The outside world as commands see it. Tests pass their own. */
 export interface CliIo {
@@ -134,7 +137,7 @@ async function createFile(path: string): Promise<OutputFile> {
     write: (bytes) => file.writeFile(bytes),
     commit: async () => {
       await file.close();
-      await rename(draft, path);
+      await renameFile(draft, path);
     },
     discard: async () => {
       await file.close();
@@ -148,23 +151,23 @@ async function inTemporaryFolder<T>(use: (path: string) => Promise<T>): Promise<
   try {
     return await use(path);
   } finally {
-    await rm(path, { recursive: true, force: true });
+    // Windows deletes nothing that a program, which may just be ending, has open.
+    await rm(path, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-const PASSED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+/** Signals that do not end us while a program runs: it decides. SIGBREAK is Ctrl+Break of Windows. */
+const CAUGHT_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGBREAK'] as const;
 
-function runProgram({ command, args, env, isQuiet = false }: Program): Promise<number> {
+function runProgram(program: Program): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: isQuiet ? 'ignore' : 'inherit', shell: isQuiet, env });
+    const child = startChild(program);
     const pass = (signal: NodeJS.Signals): void => {
-      // The terminal sends these to the whole process group; passing them on would deliver them twice.
-      const isTyped = isatty(0) && (signal === 'SIGINT' || signal === 'SIGQUIT');
-      if (!isTyped) child.kill(signal);
+      if (isPassedOn(signal, process.platform, isatty(0))) child.kill(signal);
     };
-    for (const signal of PASSED_SIGNALS) process.on(signal, pass);
+    for (const signal of CAUGHT_SIGNALS) process.on(signal, pass);
     const removeListeners = (): void => {
-      for (const signal of PASSED_SIGNALS) process.off(signal, pass);
+      for (const signal of CAUGHT_SIGNALS) process.off(signal, pass);
     };
     child.once('error', (error) => {
       removeListeners();
@@ -175,6 +178,15 @@ function runProgram({ command, args, env, isQuiet = false }: Program): Promise<n
       resolve(code ?? 128 + (signal ? constants.signals[signal] : 0));
     });
   });
+}
+
+function startChild({ command, args, env, isQuiet = false }: Program): ChildProcess {
+  if (isQuiet) return spawn(command, args, { stdio: 'ignore', shell: true, env });
+  if (process.platform !== 'win32') return spawn(command, args, { stdio: 'inherit', env });
+  const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  const start = planWindowsStart({ command, args, env }, isFile);
+  if (!start) throw Object.assign(new Error(`no program "${command}" was found`), { code: 'ENOENT' });
+  return spawn(start.file, start.args, { stdio: 'inherit', env, windowsVerbatimArguments: start.isVerbatim });
 }
 
 function createOutput(stream: WriteStream): Output {

@@ -1,8 +1,9 @@
 /** Checks, backups and restores of a data folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, linkSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs';
+import { copyFileSync, existsSync, linkSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readCode } from '@sluice/lab/text';
+import { renameFileSync } from '../../files/rename.ts';
 import { StoreError } from '../errors.ts';
 import { findDamage, openReader } from './database.ts';
 import { FolderLock, listFiles, prepareFolder, syncFile } from './folder.ts';
@@ -79,7 +80,7 @@ export function restore(folder: string, file: string, now: number = Date.now()):
     copyFileSync(file, copy);
     syncFile(copy);
     const replaced = moveAside(database, now);
-    renameSync(copy, database);
+    renameFileSync(copy, database);
     syncFile(database);
     return replaced;
   } finally {
@@ -107,7 +108,7 @@ function moveAside(database: string, now: number): string | null {
   const aside = join(dirname(database), `sluice.db.replaced-${now}`);
   // A new folder has an empty file.
   if (statSync(database, { throwIfNoEntry: false })?.size === 0 && !existsSync(`${database}-wal`)) unlinkSync(database);
-  for (const suffix of ['-wal', '']) if (existsSync(database + suffix)) renameSync(database + suffix, aside + suffix);
+  for (const suffix of ['-wal', '']) if (existsSync(database + suffix)) renameFileSync(database + suffix, aside + suffix);
   if (existsSync(`${database}-shm`)) unlinkSync(`${database}-shm`);
   return existsSync(aside) ? aside : null;
 }

@@ -10,7 +10,6 @@ import {
   mkdirSync,
   openSync,
   readSync,
-  renameSync,
   rmSync,
   statfsSync,
   statSync,
@@ -22,6 +21,7 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { readCode, systemCode } from '@sluice/lab/text';
+import { renameFileSync, tryRenameFileSync } from '../../files/rename.ts';
 import { StoreError } from '../errors.ts';
 import { type Database, RESULT, readResultCode } from './database.ts';
 
@@ -116,12 +116,12 @@ export class FolderLock {
     this.beat(now);
   }
 
-  /** Renews the heartbeat. A full disk must not stop the gateway. */
+  /** Renews the heartbeat. Neither a full disk nor a process that reads the file just now may stop the gateway; the next beat repeats it. */
   beat(now: number): void {
     const { owner } = listFiles(this.#folder);
     try {
       writeFileSync(`${owner}.new`, JSON.stringify({ ...this.#owner, heartbeat_ts: now } satisfies Owner), { mode: 0o600 });
-      renameSync(`${owner}.new`, owner);
+      tryRenameFileSync(`${owner}.new`, owner);
     } catch (error) {
       if (readCode(error) !== 'ENOSPC') throw error;
     }
@@ -219,17 +219,23 @@ export function createBallast(folder: string, bytes: number): boolean {
   if (bytes <= 0 || existsSync(ballast)) return existsSync(ballast);
   // Not the last space of the disk: it would be missing at once.
   if (readFreeBytes(folder) < 4 * bytes) return false;
-  const file = openSync(`${ballast}.new`, 'w', 0o600);
   try {
-    const block = Buffer.alloc(Math.min(bytes, 1 << 20), 0x5a);
-    for (let written = 0; written < bytes; ) written += writeSync(file, block, 0, Math.min(block.length, bytes - written));
-    fsyncSync(file);
-    renameSync(`${ballast}.new`, ballast);
+    fillFile(`${ballast}.new`, bytes);
+    renameFileSync(`${ballast}.new`, ballast);
     return true;
   } catch (error) {
     rmSync(`${ballast}.new`, { force: true });
     if (readCode(error) === 'ENOSPC') return false;
     throw error;
+  }
+}
+
+function fillFile(path: string, bytes: number): void {
+  const file = openSync(path, 'w', 0o600);
+  try {
+    const block = Buffer.alloc(Math.min(bytes, 1 << 20), 0x5a);
+    for (let written = 0; written < bytes; ) written += writeSync(file, block, 0, Math.min(block.length, bytes - written));
+    fsyncSync(file);
   } finally {
     closeSync(file);
   }
@@ -245,15 +251,20 @@ export function freeBallast(folder: string): boolean {
 
 /** Makes a file, and its name in its folder, survive a power loss. */
 export function syncFile(file: string): void {
-  for (const path of [file, dirname(file)]) {
-    const handle = openSync(path, 'r');
-    try {
-      fsyncSync(handle);
-    } catch (error) {
-      // Some platforms cannot sync a folder.
-      if (path === file) throw error;
-    } finally {
-      closeSync(handle);
-    }
+  // Windows syncs no file that is open for reading only.
+  syncPath(file, 'r+');
+  try {
+    syncPath(dirname(file), 'r');
+  } catch {
+    // Some platforms cannot sync a folder.
+  }
+}
+
+function syncPath(path: string, flags: 'r' | 'r+'): void {
+  const handle = openSync(path, flags);
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
   }
 }
