@@ -35,9 +35,12 @@ describe('sluice inspect', () => {
     expect(events?.[delta?.events[0] ?? -1]).toMatchObject({ frame: 0, event: { type: 'content_block_delta' } });
   });
 
-  test('a recorded exchange has its times', async () => {
-    expect(jsonLines(await run(['inspect', '--json', 'tape'], world))).toMatchObject([
-      { name: 'tape', has_times: true, end_ms: 120 },
+  test.each(['tape', 'tape/', './tape'])('a recorded exchange, named %s, has its times', async (folder) => {
+    const files = ['tape/exchange.json', 'tape/response.sse'];
+    const named = { './tape/exchange.json': JSON.stringify(FACTS), './tape/response.sse': STREAM };
+    const here = { files: { ...world.files, ...named }, folders: { [folder]: files } };
+    expect(jsonLines(await run(['inspect', '--json', folder], here))).toMatchObject([
+      { name: folder.replace(/\/$/, ''), has_times: true, end_ms: 120 },
     ]);
   });
 

@@ -117,15 +117,16 @@ export type Expanded = { text: string; isReference: boolean } | { fault: string 
 
 /** Whether the whole text is one reference, which reveals nothing. */
 export const isReference = (text: string): boolean =>
-  WHOLE_REFERENCE.test(text) || /^\$\{[A-Za-z_]\w*\}$/.test(text) || /^file:\S+$/.test(text);
+  WHOLE_REFERENCE.test(text) || /^\$\{[A-Za-z_]\w*\}$/.test(text) || readFileReference(text) !== undefined;
 
 /** `${NAME}` anywhere in a text. `env:NAME`, `env.NAME` (Bifrost) and `os.environ/NAME` (LiteLLM) only as the whole text. */
 const BRACE_REFERENCE = /\$\{([^}]*)\}/g;
 
 const WHOLE_REFERENCE = /^(?:env[:.]|os\.environ\/)([A-Za-z_]\w*)$/;
 
-/** The path of `file:PATH` or `file:///PATH`; undefined for any other text. */
-export const readFileReference = (text: string): string | undefined => /^file:(?:\/\/(?=\/))?(.+)$/.exec(text)?.[1];
+/** The path of `file:PATH` or `file:///PATH`, also with a drive (`file:C:\\key`, `file:///C:/key`); undefined for any other text. */
+export const readFileReference = (text: string): string | undefined =>
+  /^file:(?:\/\/(?=\/))?(?:\/(?=[A-Za-z]:[\\/]))?(\S(?:.*\S)?)$/.exec(text)?.[1];
 
 const NAME = /^[A-Za-z_]\w*$/;
 

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { needs } from '../../../../test/needs/needs.ts';
 import { listSecretVariables, loadConfig } from '../../src/config/load.ts';
 import { type GatewayState, resolveConfig } from '../../src/config/resolve.ts';
-import { SecretRegistry } from '../../src/config/secrets.ts';
+import { isReference, readFileReference, SecretRegistry } from '../../src/config/secrets.ts';
 import { LiveConfig, readConfig } from '../../src/config/watch.ts';
 
 // Secrets by reference: env:NAME, file:PATH and NAME_FILE; and secrets in files that others can read.
@@ -57,6 +57,26 @@ const resolve = (config: object, env: Record<string, string> = {}): GatewayState
   const secrets = new SecretRegistry();
   return resolveConfig(loadConfig(join(folder, 'sluice.json'), JSON.stringify(config), env), { env, secrets });
 };
+
+test.each([
+  ['file:/run/secrets/x', '/run/secrets/x'],
+  ['file:///run/secrets/x', '/run/secrets/x'],
+  ['file:relative/x', 'relative/x'],
+  ['file:/with space/x', '/with space/x'],
+  ['file:C:\\secrets\\key', 'C:\\secrets\\key'],
+  ['file:C:/secrets/key', 'C:/secrets/key'],
+  ['file:/C:/secrets/key', 'C:/secrets/key'],
+  ['file:///C:/secrets/key', 'C:/secrets/key'],
+  ['file:///c:\\Users\\Ann Lee\\key', 'c:\\Users\\Ann Lee\\key'],
+  ['file:\\\\server\\share\\key', '\\\\server\\share\\key'],
+  ['file:/c:x', '/c:x'],
+  ['file:', undefined],
+  ['file: ', undefined],
+  ['profile:/x', undefined],
+])('%j refers to %j', (text, path) => {
+  expect(readFileReference(text)).toBe(path);
+  expect(isReference(text)).toBe(path !== undefined);
+});
 
 describe.each(Object.entries(SETTINGS))('%s', (name, { config, read }) => {
   test.each(['env:A_SECRET', 'env.A_SECRET', 'os.environ/A_SECRET', `\${A_SECRET}`])('%s', (reference) => {

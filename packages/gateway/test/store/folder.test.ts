@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openStore } from '../../src/store/index.ts';
-import { buildDefaultFolder } from '../../src/store/location.ts';
+import { findDefaultFolder } from '../../src/store/location.ts';
 import {
   createBallast,
   FolderLock,
@@ -19,16 +19,21 @@ beforeAll(assertBuilt);
 
 describe('the default folder', () => {
   test.each([
-    [{}, 'linux', '/home/u/.local/share/sluice'],
+    [{ HOME: '/home/u' }, 'linux', '/home/u/.local/share/sluice'],
+    [{ HOME: '/home/u', XDG_DATA_HOME: '/data' }, 'linux', '/data/sluice'],
+    [{ HOME: '/home/u', XDG_DATA_HOME: 'relative' }, 'linux', '/home/u/.local/share/sluice'],
+    [{ HOME: '/home/u', XDG_DATA_HOME: '' }, 'linux', '/home/u/.local/share/sluice'],
     [{ XDG_DATA_HOME: '/data' }, 'linux', '/data/sluice'],
-    [{ XDG_DATA_HOME: 'relative' }, 'linux', '/home/u/.local/share/sluice'],
-    [{ XDG_DATA_HOME: '' }, 'linux', '/home/u/.local/share/sluice'],
-    [{ XDG_DATA_HOME: '/data' }, 'darwin', '/data/sluice'],
-    [{}, 'darwin', '/home/u/Library/Application Support/sluice'],
-    [{ LOCALAPPDATA: '/local' }, 'win32', '/local/sluice'],
-    [{}, 'win32', '/home/u/AppData/Local/sluice'],
+    [{ XDG_DATA_HOME: 'relative' }, 'linux', 'memory'],
+    [{ HOME: '' }, 'linux', 'memory'],
+    [{ HOME: '/home/u', XDG_DATA_HOME: '/data' }, 'darwin', '/data/sluice'],
+    [{ HOME: '/home/u' }, 'darwin', '/home/u/Library/Application Support/sluice'],
+    [{ LOCALAPPDATA: 'C:\\Users\\u\\AppData\\Local' }, 'win32', 'C:\\Users\\u\\AppData\\Local\\sluice'],
+    [{ HOME: '/c/Users/u', USERPROFILE: 'C:\\Users\\u' }, 'win32', 'C:\\Users\\u\\AppData\\Local\\sluice'],
+    [{ XDG_DATA_HOME: 'D:\\data', LOCALAPPDATA: 'C:\\local' }, 'win32', 'D:\\data\\sluice'],
+    [{ HOME: '/c/Users/u' }, 'win32', 'memory'],
   ] as const)('%j on %s is %s', (env, platform, expected) => {
-    expect(buildDefaultFolder(env, platform, '/home/u')).toBe(expected);
+    expect(findDefaultFolder(env, platform)).toBe(expected);
   });
 });
 

@@ -1,3 +1,4 @@
+import { basename, relative } from 'node:path';
 import { findProtocol, type ProtocolId } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
 import { formatInput, readFiles } from '../../capture/inspect/input.ts';
@@ -52,8 +53,8 @@ const dropUndefined = <T extends object>(fields: T): Partial<T> =>
 async function readInput(word: string, io: CliIo): Promise<InspectInput> {
   const files = word === '-' ? undefined : await io.listFolder(word);
   if (!files) return readFiles([{ name: word === '-' ? 'standard input' : word, bytes: await readFileBytes(word, io) }]);
-  const folder = word.replace(/(?<=.)\/+$/, '');
-  const own = files.map((path) => path.slice(folder.length + 1)).filter((path) => !path.includes('/'));
+  const folder = word.replace(/(?<=.)[\\/]+$/, '');
+  const own = files.map((path) => relative(folder, path)).filter((path) => basename(path) === path);
   if (own.includes('capture.json')) {
     const { readCapture } = await import('../../capture/files.ts');
     const capture = await readCapture(folder);
