@@ -60,6 +60,7 @@ const STORE_STATUS = {
   not_writable: 503,
   owned: 503,
   damaged: 503,
+  outdated: 503,
   full: 503,
   closed: 503,
   rejected: 500,

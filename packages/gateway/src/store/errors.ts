@@ -6,6 +6,8 @@ export type StoreErrorCode =
   | 'owned'
   /** The file is not a database of Sluice, or is damaged. */
   | 'damaged'
+  /** The database is of an earlier version, and only a gateway that owns it brings it up to date. */
+  | 'outdated'
   /** Too many rows wait to be written; refuse new requests. */
   | 'full'
   /** The store is closed. */

@@ -80,20 +80,20 @@ function readArguments(line: string): string[] {
   const args: string[] = [];
   let arg: string | undefined;
   let isQuoted = false;
-  for (const [piece, slashes, quotes = ''] of line.matchAll(/(\\*)("+)|\s+|[\s\S]/g)) {
-    if (/^\s/.test(piece) && !isQuoted) {
+  const readQuotes = (slashes: number, quotes: number): string => {
+    let text = '\\'.repeat(slashes >> 1) + '"'.repeat(slashes % 2);
+    for (let left = quotes - (slashes % 2); left > 0; left--) {
+      if (isQuoted && left-- > 1) text += '"';
+      else isQuoted = !isQuoted;
+    }
+    return text;
+  };
+  for (const [piece, slashes = '', quotes = ''] of line.matchAll(/(\\*)("+)|\s+|[\s\S]/g)) {
+    if (quotes !== '') arg = (arg ?? '') + readQuotes(slashes.length, quotes.length);
+    else if (isQuoted || !/^\s/.test(piece)) arg = (arg ?? '') + piece;
+    else {
       if (arg !== undefined) args.push(arg);
       arg = undefined;
-    } else if (quotes === '') arg = (arg ?? '') + piece;
-    else {
-      const count = slashes?.length ?? 0;
-      arg = `${arg ?? ''}${'\\'.repeat(count >> 1)}${count % 2 === 1 ? '"' : ''}`;
-      for (let left = quotes.length - (count % 2); left > 0; left--) {
-        if (isQuoted && left > 1) {
-          arg += '"';
-          left--;
-        } else isQuoted = !isQuoted;
-      }
     }
   }
   return arg === undefined ? args : [...args, arg];

@@ -63,6 +63,16 @@ function assertOurs(db: DatabaseSyncInstance, file: string): void {
     throw new StoreError('damaged', `"${file}" is not a database of Sluice`);
 }
 
+/** Readers cannot bring a database up to date, and its queries would miss columns. */
+export function assertCurrent(db: DatabaseSyncInstance, current: number): void {
+  const version = readVersion(db);
+  if (version < current)
+    throw new StoreError(
+      'outdated',
+      `the data is of an earlier version (schema ${version}; this one has ${current}); start the gateway with it once, which upgrades it`,
+    );
+}
+
 /** The problems that SQLite finds in the file; empty when there are none. */
 export const findDamage = (db: DatabaseSyncInstance, check: 'quick_check' | 'integrity_check'): string[] =>
   db

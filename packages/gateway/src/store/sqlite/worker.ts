@@ -4,7 +4,16 @@ import { StoreError, type StoreErrorCode } from '../errors.ts';
 import type { Operation } from '../operations.ts';
 import type { Queries } from '../queries.ts';
 import { SCHEMA_VERSION } from '../rows.ts';
-import { type Database, type Guard, openReader, openWriter, RESULT, readResultCode, readVersion } from './database.ts';
+import {
+  assertCurrent,
+  type Database,
+  type Guard,
+  openReader,
+  openWriter,
+  RESULT,
+  readResultCode,
+  readVersion,
+} from './database.ts';
 import { createBallast, FolderLock, freeBallast, listFiles, prepareFolder, readFreeBytes } from './folder.ts';
 import { SqliteKeys } from './key-table.ts';
 import { type Recovery, SqliteLedger } from './ledger.ts';
@@ -229,10 +238,18 @@ function toFailure(error: unknown): WorkerFailure {
   return { code: ERROR_CODES[readResultCode(error) ?? -1] ?? 'unavailable', message: `database: ${message}` };
 }
 
-const open = async (): Promise<ReaderWorker> =>
-  settings.role === 'reader'
-    ? new ReaderWorker(guard(() => openReader(listFiles(settings.folder).database, settings.busyMs)))
-    : WriterWorker.open();
+const open = async (): Promise<ReaderWorker> => (settings.role === 'reader' ? openReaderWorker() : WriterWorker.open());
+
+function openReaderWorker(): ReaderWorker {
+  const db = guard(() => openReader(listFiles(settings.folder).database, settings.busyMs));
+  try {
+    guard(() => assertCurrent(db, SCHEMA_VERSION));
+    return new ReaderWorker(db);
+  } catch (error) {
+    guard(() => db.close());
+    throw error;
+  }
+}
 
 async function serve(port: MessagePort): Promise<void> {
   const reply = (message: WorkerReply): void => port.postMessage(message);
