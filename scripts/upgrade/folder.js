@@ -89,8 +89,13 @@ export function readSums(data) {
   return { schema, sums };
 }
 
-/** The same columns of a line of `sluice usage --json`. */
-export function pickSums({ by, group, key_name, bucket_at, ...sums }) {
+/**
+ * The same columns of a line of `sluice usage --json`.
+ *
+ * @returns {any}
+ */
+export function pickSums(line) {
+  const { by, group, key_name, bucket_at, ...sums } = line;
   const label = { model: group, key: key_name ?? group, day: bucket_at?.slice(0, 10) };
   return { group: label[by] ?? '', ...Object.fromEntries(SUMS.map((name) => [name, sums[name]])) };
 }

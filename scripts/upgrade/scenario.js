@@ -113,7 +113,7 @@ async function send(gateway, { requests }, secrets, hasStore) {
 }
 
 /** Sends a request with a client key. */
-export const post = (url, secret, { path, body, headers }) =>
+export const post = (url, secret, { path, body, headers = {} }) =>
   fetch(url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', ...headers },

@@ -115,7 +115,7 @@ describe.each(WITH_DATA)('the data folder of $name (schema $expected.schema)', (
 
   const start = () => program.serve('--config', config, '--data', data);
 
-  test('can be read by a command before a gateway has upgraded it, or the error says what to do', async () => {
+  test('is read by commands before a gateway has upgraded it, or their error names the next step', async () => {
     if (expected.schema === MIGRATIONS.length) return expect(await readUsage('--data', data)).toEqual(expected.sums);
     for (const command of [['usage'], ['log'], ['keys', 'list']]) {
       const { code, stderr } = await run([...command, '--json', '--data', data], { hasDisk: true });
