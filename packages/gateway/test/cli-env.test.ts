@@ -82,13 +82,17 @@ describe('sluice env', () => {
   });
 
   test.each([
-    ['/usr/bin/fish', 'set -gx '],
-    ['/usr/bin/pwsh', '$env:'],
-    ['/bin/zsh', 'export '],
-    ['/bin/dash', 'export '],
-    ['', 'export '],
-  ])('the shell is that of $SHELL: %j', async (path, start) => {
-    const { stdout } = await run(['env', 'openai'], { env: { SHELL: path } });
+    [{ SHELL: '/usr/bin/fish' }, 'set -gx '],
+    [{ SHELL: '/usr/bin/pwsh' }, '$env:'],
+    [{ SHELL: '/bin/zsh' }, 'export '],
+    [{ SHELL: '/bin/dash' }, 'export '],
+    [{ SHELL: '' }, 'export '],
+    [{}, 'export '],
+    [{ OS: 'Windows_NT' }, '$env:'],
+    [{ OS: 'Windows_NT', SHELL: '/usr/bin/bash' }, 'export '],
+    [{ OS: 'Windows_NT', SHELL: 'C:\\Program Files\\Git\\usr\\bin\\bash.exe' }, 'export '],
+  ])('the shell is that of $SHELL, or of Windows: %j', async (env, start) => {
+    const { stdout } = await run(['env', 'openai'], { env });
     expect(stdout.startsWith(start)).toBe(true);
   });
 

@@ -170,7 +170,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
       shell: {
         type: 'string',
         value: 'SHELL',
-        summary: 'bash, zsh, fish or powershell; by default the one in $SHELL, or else bash',
+        summary: 'bash, zsh, fish or powershell; by default the one in $SHELL, or else bash (on Windows powershell)',
         values: ['bash', 'zsh', 'fish', 'powershell'],
       },
       ...TARGET_OPTIONS,

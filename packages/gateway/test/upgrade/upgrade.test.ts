@@ -64,8 +64,10 @@ describe.each(FIXTURES)('the configuration of $name', ({ name, fixture, expected
     const changed = Object.keys(expected.settings).filter((path) => now[path] !== expected.settings[path]);
     expect(changed).toEqual(CHANGED[name] ?? []);
   });
+});
 
-  test.runIf(expected.last_start === undefined)('starts a gateway without a data folder of that version', async () => {
+describe.each(FIXTURES.filter((one) => !WITH_DATA.includes(one)))('the configuration of $name', ({ fixture, expected }) => {
+  test('starts a gateway, which has no data folder of that version', async () => {
     const home = mkdtempSync(join(tmpdir(), 'sluice-upgrade-'));
     const config = copyConfig(fixture, home);
     const { url, stop } = await new Program({ home, now: '2026-11-18T10:00:00Z' }).serve('--config', config, '--data', 'data');

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { win32 } from 'node:path';
 import { didYouMean, oneLine, safeJson } from '@sluice/lab/text';
 import type { Client, Target } from '../../clients/clients.ts';
 import { chooseClient, chooseModel, SHELLS, type Shell, setupLines } from '../../clients/setup.ts';
@@ -50,10 +50,11 @@ async function chooseAddress(options: Options, io: CliIo): Promise<string> {
 
 const isShell = (name: string): name is Shell => Object.hasOwn(SHELLS, name);
 
-/** The named shell, or that of $SHELL; POSIX shells other than bash and zsh read the lines of bash. */
+/** The named shell, or that of $SHELL, which Windows sets for Unix shells only; POSIX shells other than bash and zsh read the lines of bash. */
 function chooseShell(name: string | undefined, env: CliIo['env']): Shell {
   if (name === undefined) {
-    const own = basename(env['SHELL'] ?? '').replace(/^pwsh$/, 'powershell');
+    const { SHELL = env['OS'] === 'Windows_NT' ? 'powershell' : '' } = env;
+    const own = win32.basename(SHELL, '.exe').replace(/^pwsh$/, 'powershell');
     return isShell(own) ? own : 'bash';
   }
   if (isShell(name)) return name;
