@@ -10,7 +10,7 @@ import { createTurn, ResponseStore, type Turn } from '../../src/responses/store.
 
 // The process may end before and after any operation on the files. What was on disk before is there at the next start.
 
-const disk = vi.hoisted(() => ({ onStep: (_step: string): void => undefined }));
+const disk = vi.hoisted(() => ({ onStep: (_step: string): void => undefined, open: new Map<object, string>() }));
 
 vi.mock('node:fs/promises', async (importOriginal) => {
   const real = await importOriginal<typeof import('node:fs/promises')>();
@@ -25,7 +25,12 @@ vi.mock('node:fs/promises', async (importOriginal) => {
     rename: (from: string, to: string) => around('rename', () => real.rename(from, to)),
     open: async (path: string, flags: string, mode?: number) => {
       const handle = await around('open', () => real.open(path, flags, mode));
-      const { appendFile, datasync } = handle;
+      disk.open.set(handle, path);
+      const { appendFile, close, datasync } = handle;
+      handle.close = async () => {
+        await close.call(handle);
+        disk.open.delete(handle);
+      };
       handle.appendFile = (data) => around('append', () => appendFile.call(handle, data));
       handle.datasync = () => around('sync', () => datasync.call(handle));
       return handle;
@@ -115,6 +120,25 @@ test('a crash at any step of a rewrite loses nothing that was saved, and keeps n
   expect(list(last.store)).toEqual(after);
   expect(last.store.find('response', 'new_1', 'a')?.turn?.parent?.key).toBe('turn_old_2');
   await last.journal.close();
+});
+
+test('neither file is open while one replaces the other, which Windows would refuse', async () => {
+  const { store, journal, failures } = await open(folder);
+  await add(store, 'one', 10).saved;
+  const one = store.find('response', 'one', 'a');
+  if (one) store.remove(one);
+  await journal.flush();
+  const during: string[][] = [];
+  disk.onStep = (step) => {
+    if (step.endsWith('rename')) during.push([...disk.open.values()]);
+  };
+  journal.sweep();
+  await journal.flush();
+  expect(during).toEqual([[], []]);
+  await add(store, 'two', 10).saved;
+  await journal.close();
+  expect([...disk.open.values()]).toEqual([]);
+  expect(failures).toEqual([]);
 });
 
 test('a rewrite that fails leaves the file as it was, and changes are written to it', async () => {
