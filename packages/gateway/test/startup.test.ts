@@ -37,6 +37,7 @@ test('help, version and wrong usage load neither the core nor a command', () => 
     'cli/commands.ts',
     'cli/help.ts',
     'cli/main.ts',
+    'files/rename.ts',
     'terminal/errors.ts',
     'terminal/io.ts',
     'terminal/text.ts',

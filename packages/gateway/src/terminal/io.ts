@@ -7,7 +7,6 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isatty, type WriteStream } from 'node:tty';
 import { renameFile } from '../files/rename.ts';
-import { isPassedOn, planWindowsStart } from './windows.ts';
 
 /** The outside world as commands see it. Tests pass their own. */
 export interface CliIo {
@@ -156,12 +155,16 @@ async function inTemporaryFolder<T>(use: (path: string) => Promise<T>): Promise<
   }
 }
 
+type PlanStart = typeof import('./windows.ts')['planWindowsStart'];
+
 /** Signals that do not end us while a program runs: it decides. SIGBREAK is Ctrl+Break of Windows. */
 const CAUGHT_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGBREAK'] as const;
 
-function runProgram(program: Program): Promise<number> {
+async function runProgram(program: Program): Promise<number> {
+  // Imported on demand: most commands start no program.
+  const { isPassedOn, planWindowsStart } = await import('./windows.ts');
   return new Promise((resolve, reject) => {
-    const child = startChild(program);
+    const child = startChild(program, planWindowsStart);
     const pass = (signal: NodeJS.Signals): void => {
       if (isPassedOn(signal, process.platform, isatty(0))) child.kill(signal);
     };
@@ -180,7 +183,7 @@ function runProgram(program: Program): Promise<number> {
   });
 }
 
-function startChild({ command, args, env, isQuiet = false }: Program): ChildProcess {
+function startChild({ command, args, env, isQuiet = false }: Program, planWindowsStart: PlanStart): ChildProcess {
   if (isQuiet) return spawn(command, args, { stdio: 'ignore', shell: true, env });
   if (process.platform !== 'win32') return spawn(command, args, { stdio: 'inherit', env });
   const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
