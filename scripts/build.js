@@ -5,7 +5,7 @@
  * rollup-plugin-dts the declarations into `packages/*\/dist`, which is what is published. vite bundles the console into the gateway.
  */
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, sep } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,55 +16,102 @@ import { CONSOLE, listEntries, PACKAGES, ROOT } from './build/packages.js';
 
 const { values: options } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
 
+/** What is built, in order, each with its steps. A step begins with one line, because some take as long as a request. */
+const TARGETS = {
+  packages: [
+    { title: 'check and compile the sources', run: compile },
+    ...PACKAGES.map((target) => ({ title: `bundle ${target.name}`, run: () => bundlePackage(target) })),
+  ],
+  console: [
+    { title: 'bundle the console', run: bundleConsole },
+    { title: 'bundle the page of "sluice inspect"', run: bundleInspectPage },
+  ],
+};
+
+/** Files of the console, which are published together. */
+const consoleFiles = [];
+
+const consoleConfig = join(ROOT, CONSOLE.folder, 'vite.config.ts');
+
+const onWait = () => say('another process builds this checkout; waiting …');
+
 // A build that is up to date writes nothing, so that users who may only read a checkout can use it.
 if (options.force || !isFresh()) {
   requireWritable();
-  await withLock(async () => {
-    if (options.force || !isFresh('packages')) await buildPackages();
-    if (options.force || !isFresh('console')) await buildConsole();
-  });
+  await withLock(build, onWait);
+}
+
+async function build() {
+  const stale = Object.keys(TARGETS).filter((name) => options.force || !isFresh(name));
+  if (stale.length === 0) return;
+  if (!existsSync(join(ROOT, 'node_modules/typescript'))) fail('the dependencies are not installed; run "npm ci" first');
+  const count = stale.flatMap((name) => TARGETS[name]).length;
+  const startedAt = Date.now();
+  say(`building this checkout … (${count} steps)`);
+  let step = 0;
+  for (const name of stale) {
+    const targetStartedAt = Date.now();
+    for (const { title, run } of TARGETS[name]) {
+      say(`${++step} of ${count}: ${title} (${formatSeconds(startedAt)})`);
+      await run();
+    }
+    markBuilt(name, targetStartedAt);
+  }
+  say(`built in ${formatSeconds(startedAt)}`);
+}
+
+/** All output goes to stderr: stdout belongs to the command that needs the build. */
+function say(message) {
+  process.stderr.write(`sluice: ${message}\n`);
+}
+
+function fail(message) {
+  say(message);
+  process.exit(1);
 }
 
 function requireWritable() {
   try {
     accessSync(ROOT, constants.W_OK);
   } catch {
-    console.error(
+    fail(
       `this checkout is not built, or its sources are newer than its build, and you may not write to ${ROOT}; run "npm ci && npm run build" as the user who owns it`,
     );
-    process.exit(1);
   }
 }
 
-async function buildPackages() {
-  const startedAt = Date.now();
-  compile();
+function formatSeconds(since) {
+  return `${Math.round((Date.now() - since) / 1000)} s`;
+}
+
+async function bundlePackage(target) {
   // Imported late: a build that is up to date needs no bundler (0.3 s).
   const { bundleCode } = await import('./build/bundle.js');
   const { bundleDeclarations } = await import('./build/declarations.js');
-  for (const target of PACKAGES) {
-    const entries = listEntries(target.folder);
-    const files = await Promise.all([bundleCode(target, entries), bundleDeclarations(target, entries)]);
-    publish(join(ROOT, target.folder, 'dist'), files.flat());
-  }
-  markBuilt('packages', startedAt);
+  const entries = listEntries(target.folder);
+  const files = await Promise.all([bundleCode(target, entries), bundleDeclarations(target, entries)]);
+  publish(join(ROOT, target.folder, 'dist'), files.flat());
 }
 
-/** Bundles the console into the gateway. Types are checked by `npm run types`. */
-async function buildConsole() {
-  const startedAt = Date.now();
+/** Loads vite for production. Types are checked by `npm run types`. */
+function loadVite() {
   // Tests set another value, with which vite would add names of files for debugging.
   process.env.NODE_ENV = 'production';
-  const { build } = await import('vite');
-  const { buildInspectPage } = await import('./build/inspect-page.js');
-  const configFile = join(ROOT, CONSOLE.folder, 'vite.config.ts');
-  const { output } = await build({ configFile, build: { write: false } });
+  return import('vite');
+}
+
+async function bundleConsole() {
+  const { build: bundle } = await loadVite();
+  const { output } = await bundle({ configFile: consoleConfig, build: { write: false } });
   const files = output.map((file) => ({ name: file.fileName, text: file.type === 'chunk' ? file.code : file.source }));
-  publish(join(ROOT, CONSOLE.published), [
-    ...files,
-    { name: CONSOLE.inspectPage, text: await buildInspectPage(build, configFile) },
-  ]);
-  markBuilt('console', startedAt);
+  consoleFiles.push(...files);
+}
+
+async function bundleInspectPage() {
+  const { build: bundle } = await loadVite();
+  const { buildInspectPage } = await import('./build/inspect-page.js');
+  consoleFiles.push({ name: CONSOLE.inspectPage, text: await buildInspectPage(bundle, consoleConfig) });
+  publish(join(ROOT, CONSOLE.published), consoleFiles);
 }
 
 function compile() {

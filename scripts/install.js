@@ -8,7 +8,6 @@ import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, rmSync } fro
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { isFresh } from './build/freshness.js';
 import { packPackage, runNpm } from './build/npm.js';
 import { ROOT, readManifest } from './build/packages.js';
 import { choosePrefix, describePathLine, findBin, isOnPath } from './install/place.js';
@@ -47,10 +46,6 @@ function install(prefix) {
 }
 
 function build() {
-  if (isFresh()) return;
-  if (!existsSync(join(ROOT, 'node_modules/typescript')))
-    throw new Error('the dependencies are not installed; run "npm ci" first');
-  console.log('Building (up to a minute the first time) …');
   const { status } = spawnSync(process.execPath, [join(ROOT, 'scripts/build.js')], { stdio: ['ignore', 'inherit', 'inherit'] });
   if (status !== 0) throw new Error('the build failed; see the messages above');
 }

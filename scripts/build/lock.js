@@ -9,13 +9,13 @@ const LOCK = join(ROOT, '.cache/build.lock');
 const POLL_MS = 100;
 const MAX_WAIT_MS = 300_000;
 
-/** Runs `work` while no other process does; a process that has died holds nothing. */
-export async function withLock(work) {
+/** Runs `work` while no other process does; a process that has died holds nothing. `onWait` is called once when another one holds it. */
+export async function withLock(work, onWait) {
   const mine = `${LOCK}.${process.pid}`;
   mkdirSync(dirname(LOCK), { recursive: true });
   writeFileSync(mine, String(process.pid));
   try {
-    await acquire(mine);
+    await acquire(mine, onWait);
     try {
       return await work();
     } finally {
@@ -26,10 +26,11 @@ export async function withLock(work) {
   }
 }
 
-async function acquire(mine) {
+async function acquire(mine, onWait) {
   for (let waited = 0; !tryLink(mine); waited += POLL_MS) {
     if (waited >= MAX_WAIT_MS) throw new Error(`another build holds ${LOCK}; if none is running, delete that file`);
     removeDead();
+    if (waited === POLL_MS) onWait();
     await sleep(POLL_MS);
   }
 }

@@ -1,10 +1,21 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CONSOLE } from '../../scripts/build/packages.js';
+import { CONSOLE, PACKAGES } from '../../scripts/build/packages.js';
 import { IS_NIGHT } from '../night.ts';
 import { linkDependencies, ROOT } from './packed.ts';
 
@@ -38,7 +49,16 @@ afterAll(() => rmSync(clone, { recursive: true }));
 
 const sluice = (...args: string[]) => run(process.execPath, [join(clone, 'packages/gateway/bin/sluice.js'), ...args]);
 const builtAt = (): number => statSync(join(clone, 'packages/core/dist/index.js')).mtimeMs;
-const BUILDING = 'sluice: building this checkout …\n';
+/** What a build prints: at once, for each step, and at the end. */
+const listLines = (titles: readonly string[]): RegExp[] => [
+  new RegExp(`^sluice: building this checkout … \\(${titles.length} steps\\)$`),
+  ...titles.map((title, at) => new RegExp(`^sluice: ${at + 1} of ${titles.length}: ${title} \\(\\d+ s\\)$`)),
+  /^sluice: built in \d+ s$/,
+];
+const CONSOLE_STEPS = ['bundle the console', 'bundle the page of "sluice inspect"'];
+const PACKAGE_STEPS = ['check and compile the sources', ...PACKAGES.map(({ name }) => `bundle ${name}`)];
+const expectBuild = (stderr: string, titles: readonly string[]): void =>
+  expect(stderr.trimEnd().split('\n')).toEqual(listLines(titles).map((line) => expect.stringMatching(line)));
 
 describe('the command in a checkout', { timeout: 240_000, shuffle: false }, () => {
   test('reports what is wrong with a source, and fails', async () => {
@@ -58,7 +78,9 @@ describe('the command in a checkout', { timeout: 240_000, shuffle: false }, () =
     writeFileSync(join(clone, '.cache/build.lock'), String(2 ** 22 + 1));
     const both = await Promise.all([sluice('--version'), sluice('--version')]);
     for (const { stdout } of both) expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-    expect(both.map(({ stderr }) => stderr)).toContain(BUILDING);
+    const [waiting, built] = both.map(({ stderr }) => stderr).sort((a, b) => a.length - b.length);
+    expect(waiting).toMatch(/^(sluice: another process builds this checkout; waiting …\n)?$/);
+    expectBuild(built ?? '', IS_NIGHT ? [...PACKAGE_STEPS, ...CONSOLE_STEPS] : PACKAGE_STEPS);
     expect(existsSync(join(clone, '.cache/build.lock'))).toBe(false);
     const before = builtAt();
     expect(await sluice('--version')).toMatchObject({ stderr: '' });
@@ -70,8 +92,16 @@ describe('the command in a checkout', { timeout: 240_000, shuffle: false }, () =
     const before = builtAt();
     const now = new Date();
     utimesSync(join(clone, 'packages/core/src/index.ts'), now, now);
-    expect(await sluice('--version')).toMatchObject({ stdout: expect.stringMatching(/^\d/), stderr: BUILDING });
+    const { stdout, stderr } = await sluice('--version');
+    expect(stdout).toMatch(/^\d/);
+    expectBuild(stderr, [...PACKAGE_STEPS, ...CONSOLE_STEPS]);
     expect(builtAt()).toBeGreaterThan(before);
+  });
+
+  test('npm start uses the same build, and npm run build prints nothing when it is fresh', async () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+    expect(scripts['start']).toMatch(/^node packages\/gateway\/bin\/sluice\.js /);
+    expect(await run(process.execPath, [join(clone, 'scripts/build.js')])).toEqual({ stdout: '', stderr: '' });
   });
 
   test('requires npm ci when nothing is installed', async () => {
