@@ -244,11 +244,11 @@ auth: { keys: ['\${KEY_E}'] }
     [['run', 'openai'], 'name the program to start: sluice run openai -- PROGRAM'],
     [['run', 'ai-sdk', '--', 'x'], '"sluice env ai-sdk" prints how'],
     [['run', 'claude', '-p', 'hi'], 'unknown option "-p"'],
-    [['run', 'claude', '--config', '/gone.yaml'], '/gone.yaml cannot be read: ENOENT'],
+    [['run', 'claude', '--config', '/gone.yaml'], '/gone.yaml: no such file; check the path'],
     [['run', 'claude', '--url', NOWHERE, '--config', '/gone.yaml'], 'use one of them'],
     [['run', 'claude', '--pass-env', 'NOT_THERE'], '--pass-env: the environment variable "NOT_THERE" is not set'],
-    [['serve', '--config', '/gone.yaml'], '/gone.yaml cannot be read: ENOENT'],
-    [['serve', '--config', '/'], '/ cannot be read: EISDIR'],
+    [['serve', '--config', '/gone.yaml'], '/gone.yaml: no such file; check the path'],
+    [['serve', '--config', '/'], '/: this is a directory; name a file in it'],
     [['serve', '--host', '192.0.2.1'], 'is reachable from other machines'],
   ])('%j is wrong usage', async (argv, message) => {
     const { code, stderr } = await run(argv);

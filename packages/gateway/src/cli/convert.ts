@@ -18,7 +18,7 @@ import {
 import { CODECS, encodeError, StreamAccumulator } from '@sluice/core/engine';
 import { StreamValidator } from '@sluice/core/internal';
 import { oneLine, safeJson, systemCode } from '@sluice/lab/text';
-import { describeSystemError, UnreadableError, UsageError } from '../terminal/errors.ts';
+import { describeWriteError, UnreadableError, UsageError } from '../terminal/errors.ts';
 import { readBytes, type Source } from '../terminal/inputs.ts';
 import type { CliIo, OutputFile } from '../terminal/io.ts';
 import { indentJson } from '../terminal/json.ts';
@@ -391,10 +391,13 @@ class FileSink implements Sink {
     try {
       await run();
     } catch (error) {
-      const code = systemCode(error);
-      if (code === undefined) throw error;
-      const { message, canonical } = describeSystemError(code, error, this.#path);
-      this.#failure = { code, message: `writing ${this.#path} failed: ${message}`, canonical };
+      const message = describeWriteError(error);
+      if (message === undefined) throw error;
+      this.#failure = {
+        code: systemCode(error) ?? '',
+        message: `writing ${this.#path} failed: ${message}`,
+        canonical: 'INTERNAL',
+      };
     }
   }
 }

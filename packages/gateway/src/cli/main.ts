@@ -1,8 +1,8 @@
 /** Finds the command of a command line, parses its arguments by its table of options, runs it and reports its errors. */
 
 import { parseArgs } from 'node:util';
-import { didYouMean, oneLine, systemCode } from '@sluice/lab/text';
-import { EXIT, isBrokenPipe, UnreadableError, UsageError } from '../terminal/errors.ts';
+import { didYouMean, oneLine } from '@sluice/lab/text';
+import { describeWriteError, EXIT, isBrokenPipe, UnreadableError, UsageError } from '../terminal/errors.ts';
 import { type CliIo, createNodeIo } from '../terminal/io.ts';
 import { chooseColors } from '../terminal/text.ts';
 import type { Arguments, Command, OptionTable } from './command.ts';
@@ -134,11 +134,14 @@ async function report(error: unknown, name: string | undefined, io: CliIo): Prom
     return EXIT.unusable;
   }
   // Commands report errors of their inputs themselves, so a system error that arrives here is one of the output.
-  const isOutput = systemCode(error) !== undefined;
+  const failure = describeWriteError(error);
   await io.stderr.write(
-    isOutput ? `${red('sluice:')} writing the output failed: ${oneLine(readMessage(error))}\n` : formatInternalError(error, io),
+    failure === undefined
+      ? formatInternalError(error, io)
+      : `${red('sluice:')} writing ${oneLine(readPath(error) ?? 'the output')} failed: ${oneLine(failure)}\n`,
   );
   return EXIT.failed;
 }
 
-const readMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const readPath = (error: unknown): string | undefined =>
+  error instanceof Error && 'path' in error && typeof error.path === 'string' ? error.path : undefined;

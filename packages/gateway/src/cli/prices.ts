@@ -1,6 +1,6 @@
 /** Finds the prices that `sluice prices` shows, and prints them. */
 
-import { didYouMean, oneLine, safeJson, systemCode } from '@sluice/lab/text';
+import { didYouMean, oneLine, safeJson } from '@sluice/lab/text';
 import { ConfigError } from '../config/document.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { Options } from '../config/options.ts';
@@ -19,7 +19,7 @@ import { listSnapshotNames, loadSnapshot } from '../prices/snapshot.ts';
 import { findPriceSource, PRICED_VENDORS } from '../prices/sources.ts';
 import { createPriceTable, type ModelPrice, type PriceTable } from '../prices/table.ts';
 import { findProfileId, PROVIDER_IDS } from '../providers/lookup.ts';
-import { UsageError } from '../terminal/errors.ts';
+import { toUnreadable, UsageError } from '../terminal/errors.ts';
 import { readFileBytes } from '../terminal/inputs.ts';
 import type { CliIo } from '../terminal/io.ts';
 import { type Colors, chooseColors } from '../terminal/text.ts';
@@ -56,9 +56,7 @@ async function readOptions(config: string | undefined, io: CliIo): Promise<Optio
     return (await loadWhole(file, (await readFileBytes(file, io)).toString('utf8'), io.env)).options;
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    throw new UsageError(`${oneLine(file)} cannot be read: ${code}`, { cause: error });
+    throw toUnreadable(error, file);
   }
 }
 

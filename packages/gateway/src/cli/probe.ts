@@ -1,5 +1,6 @@
 /** Finds out what listens at an address, before a key or a prompt is sent there. */
 
+import { isUntrusted } from '../http/connect-errors.ts';
 import { INSTANCE_HEADER } from '../server/instance.ts';
 
 const PROBE_MS = 5000;
@@ -27,12 +28,6 @@ export async function probeGateway(url: string): Promise<Probed> {
     const isGateway = response.ok && response.headers.has('x-sluice-request-id') && (await response.text()).trim() === 'live';
     return { state: isGateway ? 'gateway' : 'other', instance: response.headers.get(INSTANCE_HEADER) || undefined };
   } catch (error) {
-    return { state: hasUntrustedCertificate(error) ? 'untrusted' : 'nothing', instance: undefined };
+    return { state: isUntrusted(error) ? 'untrusted' : 'nothing', instance: undefined };
   }
-}
-
-/** `fetch` has the reason as the cause of its error. */
-function hasUntrustedCertificate(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && 'code' in cause && /CERT|SIGNATURE|ISSUER/.test(String(cause.code));
 }

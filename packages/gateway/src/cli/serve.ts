@@ -1,11 +1,11 @@
 /** What the commands that start a server share: ports, listen errors, the gateway itself and its welcome text. */
 
 import { availableParallelism } from 'node:os';
-import { oneLine, systemCode } from '@sluice/lab/text';
+import { oneLine } from '@sluice/lab/text';
 import { CLIENTS, type Target } from '../clients/clients.ts';
 import { chooseExampleModel, formatPasteLine } from '../clients/setup.ts';
 import type { Running, RunOptions } from '../server/run.ts';
-import { UsageError } from '../terminal/errors.ts';
+import { toUnreadable, UsageError } from '../terminal/errors.ts';
 import type { CliIo } from '../terminal/io.ts';
 import type { Colors } from '../terminal/text.ts';
 
@@ -23,21 +23,18 @@ export async function explainMistakes<T>(config: string | undefined, start: () =
   try {
     return await start();
   } catch (error) {
-    throw new UsageError(await explainStartError(error, config), { cause: error });
+    throw await explainStartError(error, config);
   }
 }
 
 type GatewayOptions = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string | undefined };
 
-/** The reason as a message for the user. Rethrows errors that are not mistakes of the user. */
-async function explainStartError(error: unknown, config: string | undefined): Promise<string> {
+/** The error with a message for the user, if it is a mistake of the user. */
+async function explainStartError(error: unknown, config: string | undefined): Promise<unknown> {
   const { ConfigError } = await import('../config/document.ts');
-  if (error instanceof ConfigError) return error.message;
-  const listening = explainListenError(error);
-  if (listening !== undefined) return listening;
-  const code = systemCode(error);
-  if (code !== undefined && config !== undefined) return `${oneLine(config)} cannot be read: ${code}`;
-  throw error;
+  const message = error instanceof ConfigError ? error.message : explainListenError(error);
+  if (message !== undefined) return new UsageError(message, { cause: error });
+  return config === undefined ? error : toUnreadable(error, config);
 }
 
 /** What `sluice serve --json` prints when the gateway listens. */

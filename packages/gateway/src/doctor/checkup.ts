@@ -13,9 +13,9 @@ import {
   type Severity,
 } from '@sluice/core';
 import { computeScore, findBreakage } from '@sluice/core/internal';
-import { oneLine, systemCode } from '@sluice/lab/text';
-import { describeSystemError, findAdvice, UnreadableError } from '../terminal/errors.ts';
-import type { Source } from '../terminal/inputs.ts';
+import { oneLine } from '@sluice/lab/text';
+import { describeWriteError, findAdvice, UnreadableError } from '../terminal/errors.ts';
+import { isNoResponse, type Source } from '../terminal/inputs.ts';
 import type { CliIo } from '../terminal/io.ts';
 import { type Colors, chooseColors, formatBytes, wrapText } from '../terminal/text.ts';
 
@@ -100,15 +100,18 @@ export const listUnknown = (checkups: readonly Checkup[]): string[] =>
 /** Label for a score or probe without a result. */
 export const NOT_KNOWN = 'not known';
 
-/** The score of one body; undefined when there is none, or when a probe did not show what it requested. */
-export const findScore = ({ examination, probe }: Checkup): number | undefined =>
-  probe && probe.outcome !== 'shown' ? undefined : examination?.score;
+/** The score of one body; undefined when there is none, when it is no response, or when a probe did not show what it requested. */
+export const findScore = ({ examination, error, probe }: Checkup): number | undefined =>
+  isNoResponse(error) || (probe && probe.outcome !== 'shown') ? undefined : examination?.score;
 
 /** The score over all bodies, counting each rule once. Undefined when no body has a score. */
 export function computeOverallScore(checkups: readonly Checkup[]): number | undefined {
   if (checkups.every((checkup) => findScore(checkup) === undefined)) return undefined;
-  return computeScore(checkups.flatMap(({ examination }) => examination?.findings ?? []));
+  return computeScore(listRated(checkups).flatMap(({ examination }) => examination?.findings ?? []));
 }
+
+/** The checkups of responses. The only finding of another body is that it is none. */
+const listRated = (checkups: readonly Checkup[]): Checkup[] => checkups.filter(({ error }) => !isNoResponse(error));
 
 /** Writes the learned profile; false when the file cannot be written. */
 export async function writeProfile(path: string, profile: Partial<ProviderProfile>, io: CliIo): Promise<boolean> {
@@ -128,10 +131,10 @@ export async function writeReport(path: string, text: string, io: CliIo): Promis
     await file.commit();
     return true;
   } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
+    const message = describeWriteError(error);
+    if (message === undefined) throw error;
     const { red } = chooseColors(io.stderr, io.env);
-    await io.stderr.write(`${red('sluice:')} ${oneLine(path)}: ${oneLine(describeSystemError(code, error, path).message)}\n`);
+    await io.stderr.write(`${red('sluice:')} ${oneLine(path)}: ${oneLine(message)}\n`);
     return false;
   }
 }
@@ -166,11 +169,14 @@ export function showCheckup(checkup: Checkup, style: ShowStyle): string {
   const { red, dim } = style.colors;
   const lines = [formatHeading(checkup, style)];
   if (checkup.probe) lines.push(formatProbe(checkup.probe, style));
-  if (examination) lines.push(formatScoreLine({ score: findScore(checkup) }, examination.findings, style));
-  for (const finding of examination?.findings ?? []) lines.push('', ...showFinding(finding, style));
+  // What is no response has no score, and its one finding says the same as its error.
+  const rated = isNoResponse(error) ? undefined : examination;
+  const rule = rated ? undefined : examination?.findings[0]?.rule;
+  if (rated) lines.push(formatScoreLine({ score: findScore(checkup) }, rated.findings, style));
+  for (const finding of rated?.findings ?? []) lines.push('', ...showFinding(finding, style));
   if (error) {
-    const advice = findAdvice(error);
-    lines.push('', ...formatLabelled('error', `${oneLine(String(error.code))}: ${oneLine(error.message)}`, red, style));
+    const advice = findAdvice(error, checkup.probe ? 'server' : 'file');
+    lines.push('', ...formatLabelled('error', `${rule ?? oneLine(String(error.code))}: ${oneLine(error.message)}`, red, style));
     if (advice !== undefined) lines.push(...formatLabelled('', advice, dim, style));
   }
   return `${lines.join('\n')}\n`;
@@ -213,7 +219,7 @@ function formatProbe({ status, outcome, note }: NonNullable<Checkup['probe']>, {
 export function showOverall(checkups: readonly Checkup[], style: ShowStyle): string {
   const { dim } = style.colors;
   const byRule = new Map(
-    checkups.flatMap(({ examination }) => (examination?.findings ?? []).map((finding) => [finding.rule, finding])),
+    listRated(checkups).flatMap(({ examination }) => (examination?.findings ?? []).map((finding) => [finding.rule, finding])),
   );
   const findings = [...byRule.values()];
   const probes = checkups.flatMap(({ probe }) => probe ?? []);

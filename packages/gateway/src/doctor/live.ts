@@ -18,7 +18,9 @@ import { openaiChatCodec } from '@sluice/core/openai-chat/codec';
 import { Agent, buildConnector, request } from 'undici';
 import type { Network } from '../config/network.ts';
 import { listForms } from '../config/secrets.ts';
+import { explainConnectError } from '../http/connect-errors.ts';
 import { completeBaseUrl } from '../providers/base-url.ts';
+import { NO_ENDPOINT, NO_RESPONSE } from '../terminal/errors.ts';
 import { createTunnelConnector, ProxyError } from '../upstream/tunnel.ts';
 import type { Checkup, Outcome } from './checkup.ts';
 
@@ -92,13 +94,23 @@ async function findProtocol(targets: readonly Target[]): Promise<{ target: Targe
   const tried: { target: Target; first: Checkup }[] = [];
   for (const target of targets) {
     const first = await probe('text', PROBES.text, target);
-    if (first.probe?.outcome === 'shown') return { target, first };
+    // Without a response, the other protocols would wait for the same address.
+    if (first.probe?.outcome === 'shown' || first.probe?.status === null) return { target, first };
     tried.push({ target, first });
   }
+  if (tried.length > 1 && tried.every(({ first }) => first.error?.code === NO_ENDPOINT)) return reportNoEndpoint(tried);
   // Reports the attempt with the best outcome; the sort is stable, so the first one if the server is unreachable.
   const [one] = tried.toSorted((a, b) => rankCheckup(a.first) - rankCheckup(b.first));
   if (!one) throw new TypeError('no protocol was tried');
   return one;
+}
+
+/** No protocol has an endpoint here: one report instead of the first of four. */
+function reportNoEndpoint(tried: readonly { target: Target; first: Checkup }[]): { target: Target; first: Checkup } {
+  const [{ target, first }] = tried as [(typeof tried)[number]]; // every protocol is tried, and there are four
+  const paths = tried.map((one) => new URL(buildEndpoint(one.target)).pathname);
+  const message = `${new URL(target.base_url).host} has none of POST ${paths.join(', ')}; correct the path of --url: most servers need /v1`;
+  return { target, first: { ...first, ...(first.error && { error: { ...first.error, message } }) } };
 }
 
 const RANKS = { shown: 0, 'not-shown': 1, refused: 2, failed: 3 } as const;
@@ -123,8 +135,22 @@ async function probe(name: ProbeName, { title, body, isShown, missing }: Probe, 
     Object.assign(target.profile, learned);
     response = next;
   }
-  return buildCheckup(name, title, response, (examination) => (isShown(examination.message) ? undefined : missing));
+  return buildCheckup(name, title, explainNoEndpoint(response, target), (examination) =>
+    isShown(examination.message) ? undefined : missing,
+  );
 }
+
+/** A "not found" that is not an error of the protocol is one of the path, not of the model. */
+function explainNoEndpoint(response: ProbeResponse, target: Target): ProbeResponse {
+  if (response.kind !== 'refusal' || !NOT_SERVED.has(response.status) || isErrorForm(target.codec.id, response.body))
+    return response;
+  const { pathname, host } = new URL(buildEndpoint(target));
+  const message = `${host} has no POST ${pathname} (${response.status}); correct the path of --url, or name another protocol with --protocol`;
+  return { ...response, isEndpointMissing: true, error: { ...response.error, message } };
+}
+
+/** Statuses of a server without the endpoint. */
+const NOT_SERVED: ReadonlySet<number> = new Set([404, 405, 501]);
 
 type Judge = (examination: Extract<ProbeResponse, { kind: 'response' }>['examination']) => string | undefined;
 
@@ -132,12 +158,12 @@ function buildCheckup(name: string, title: string, response: ProbeResponse, judg
   if (response.kind === 'nothing')
     return {
       name,
-      error: { code: 'no_answer', message: response.reason, canonical: 'UPSTREAM_ERROR' },
+      error: { code: NO_RESPONSE, message: response.reason, canonical: 'UPSTREAM_ERROR' },
       probe: { title, status: null, outcome: 'failed', note: '' },
     };
   const { status } = response;
   if (response.kind === 'refusal')
-    return { name, error: describeRefusal(response.error, status), probe: { title, status, outcome: 'refused', note: '' } };
+    return { name, error: describeRefusal(response), probe: { title, status, outcome: 'refused', note: '' } };
   const { examination, contentType } = response;
   const lack = examination.message.error ? undefined : judge(examination);
   const outcome = examination.message.error ? 'failed' : lack === undefined ? 'shown' : 'not-shown';
@@ -149,10 +175,10 @@ function buildCheckup(name: string, title: string, response: ProbeResponse, judg
 const noteContentType = (contentType: string): string | undefined =>
   /^text\/event-stream\b/i.test(contentType) ? undefined : `content-type is ${contentType === '' ? 'missing' : contentType}`;
 
-const describeRefusal = ({ code, message }: CanonicalError, status: number): AccumulatedError => ({
-  code: status,
-  message,
-  canonical: code,
+const describeRefusal = ({ error, status, isEndpointMissing }: Refusal): AccumulatedError => ({
+  code: isEndpointMissing ? NO_ENDPOINT : status,
+  message: error.message,
+  canonical: isEndpointMissing ? 'NOT_FOUND' : error.code,
 });
 
 /** Probes for an error: its status, and whether its body has the form of the protocol. */
@@ -210,32 +236,46 @@ interface Target {
 /** An examined response, a refusal, or nothing. */
 type ProbeResponse =
   | { kind: 'response'; status: number; contentType: string; examination: Examination }
-  | { kind: 'refusal'; status: number; error: CanonicalError; body: unknown }
+  | Refusal
   | { kind: 'nothing'; reason: string };
+
+interface Refusal {
+  kind: 'refusal';
+  status: number;
+  error: CanonicalError;
+  body: unknown;
+  isEndpointMissing?: true;
+}
 
 /** Sends one probe, given as a chat body, and reads the response. The result never contains the key. */
 async function sendProbe(chat: object, target: Target): Promise<ProbeResponse> {
-  const { codec, model, key, profile, base_url, path } = target;
-  const provider: Provider = {
-    id: 'doctor',
-    protocol: codec.id,
-    base_url,
-    ...(key !== undefined && { api_key: key }),
-    ...(path !== undefined && { adapter_config: { path } }),
-  };
+  const { codec, model, key, profile, base_url } = target;
+  const provider = describeProvider(target);
   const body = { ...chat, model, stream: true };
   const wire = convertRequest(body, { from: openaiChatCodec, to: codec, model, stream: true, provider, profile });
   const sent = {
-    url: codec.buildUrl('CHAT', { provider, model, stream: true }),
+    url: buildEndpoint(target),
     headers: { ...wire.headers, ...codec.buildHeaders(provider, true) },
     body: JSON.stringify(wire.body),
   };
   const hider = new KeyHider(key);
-  const received = await sendRequest(sent, target.agent).catch((error: unknown) => describeSendError(error));
+  const received = await sendRequest(sent, target.agent).catch((error: unknown) => describeSendError(error, base_url));
   if (typeof received === 'string') return { kind: 'nothing', reason: hider.text(received) };
   const hidden = { ...received, chunks: hider.bytes(received.chunks) };
   return hider.value(received.status >= 300 ? readRefusal(hidden, target) : examineResponse(hidden, target));
 }
+
+const describeProvider = ({ codec, key, base_url, path }: Target): Provider => ({
+  id: 'doctor',
+  protocol: codec.id,
+  base_url,
+  ...(key !== undefined && { api_key: key }),
+  ...(path !== undefined && { adapter_config: { path } }),
+});
+
+/** Where requests of a protocol are sent. */
+const buildEndpoint = (target: Target): string =>
+  target.codec.buildUrl('CHAT', { provider: describeProvider(target), model: target.model, stream: true });
 
 function examineResponse({ status, contentType, chunks, broken }: HttpResponse, { codec }: Target): ProbeResponse {
   const examiner = new Examiner({ protocol: codec, strict: true });
@@ -256,14 +296,10 @@ function parseOrText(text: string): unknown {
   }
 }
 
-/** undici puts the cause into the code or into aggregated errors. */
-function describeSendError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error instanceof ProxyError) return `the proxy ${error.message}`;
-  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
-  const message =
-    error instanceof AggregateError ? (error.errors as Error[]).map((one) => one.message).join(', ') : error.message;
-  return code !== '' && message.startsWith(code.slice(0, -2)) ? message : `${code}${message}`;
+/** Why there is no response, and what to check. */
+function describeSendError(error: unknown, url: string): string {
+  if (error instanceof ProxyError) return `the proxy ${error.message}; check HTTPS_PROXY, HTTP_PROXY and NO_PROXY`;
+  return explainConnectError(error, { place: new URL(url).host, setting: '--url' }) ?? String(error);
 }
 
 interface HttpRequest {

@@ -45,7 +45,7 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
     return await open(folder);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    if (chosen !== undefined) throw new ConfigError([{ message: `data: ${error.message}`, path: ['data'] }]);
+    if (chosen !== undefined) throw new ConfigError([{ message: error.message, path: ['data'] }]);
     log.warn(
       { folder, reason: error.message },
       'the data folder cannot be used; usage is kept in memory until the gateway stops',
@@ -66,7 +66,7 @@ async function openDatabase(
     return await openStore({ folder, url: url.reveal(), retentionDays, leaseMs });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([{ message: `store: the database ${place} cannot be used: ${reason}`, path: ['store'] }]);
+    throw new ConfigError([{ message: `the database ${place} cannot be used: ${reason}`, path: ['store'] }]);
   }
 }
 
@@ -88,14 +88,14 @@ export async function openKeys(
       onFailure,
     });
   } catch (error) {
-    if (error instanceof StoreError) throw new ConfigError([{ message: `data: ${error.message}`, path: ['data'] }]);
+    if (error instanceof StoreError) throw new ConfigError([{ message: error.message, path: ['data'] }]);
     if (!(error instanceof KeyError)) throw error;
-    throw new ConfigError([{ message: `auth.pepper_file: ${error.message}`, path: ['auth', 'pepper_file'] }]);
+    throw new ConfigError([{ message: error.message, path: ['auth', 'pepper_file'] }]);
   }
 }
 
 const PEPPER_REQUIRED =
-  'auth.pepper_file: with a PostgreSQL store every node needs the same pepper; set auth.pepper_file to a file that all nodes have';
+  'with a PostgreSQL store every node needs the same pepper; set auth.pepper_file to a file that all nodes have';
 
 /** The file of the pepper; null for a store in memory, whose keys end with it. */
 const choosePepperFile = ({ folder, shared }: Store, configured: string | undefined): string | null =>

@@ -88,9 +88,12 @@ const createUnreadable = (file: string, code: string, message: string): Source =
 /** Codes of bodies that are not responses. Files found in a folder are skipped for these. */
 const NOT_RESPONSES: ReadonlySet<unknown> = new Set(['not_a_stream', 'empty_stream', 'not_json']);
 
+/** Whether an error means that a body is not a response at all. */
+export const isNoResponse = (error: { code: unknown } | null | undefined): boolean => NOT_RESPONSES.has(error?.code);
+
 /** Whether to skip a source: a folder of recordings also holds other files. */
 export const isSkipped = ({ isFound }: Source, error: { code: unknown } | null | undefined): boolean =>
-  isFound && NOT_RESPONSES.has(error?.code);
+  isFound && isNoResponse(error);
 
 /**
  * Runs `use` for each source, in order, and returns the worst exit code. Reports on stderr how many inputs failed, and
@@ -167,6 +170,19 @@ export interface RecordedBody extends Pick<Source, 'name' | 'status'> {
 
 /** All bytes of a file ("-" is standard input). */
 export const readFileBytes = (file: string, io: CliIo): Promise<Buffer> => readBytes({ read: () => readInput(file, io) });
+
+/** Whether a path is taken, also by a folder or by a file that cannot be read. */
+export async function fileExists(path: string, io: CliIo): Promise<boolean> {
+  try {
+    await readFileBytes(path, io);
+    return true;
+  } catch (error) {
+    if (error instanceof UnreadableError) return !ABSENT.has(error.failure.code);
+    throw error;
+  }
+}
+
+const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR']);
 
 /** The protocols that `--protocol` allows: the named one, or all, of which the bytes decide. */
 export function chooseProtocols(name: string | undefined): readonly Protocol[] {

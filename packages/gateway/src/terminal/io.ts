@@ -85,7 +85,7 @@ export function createNodeIo(): CliIo {
     folder: process.cwd(),
     openFile,
     listFolder,
-    makeDirectory: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 })),
+    makeDirectory: async (path) => void (await mkdir(path, { recursive: true, mode: 0o700 }).catch(nameFile(path))),
     createFile,
     inTemporaryFolder,
     runProgram,
@@ -130,13 +130,16 @@ const OWNER_ONLY = 0o600;
 async function createFile(path: string): Promise<OutputFile> {
   const draft = `${path}.${process.pid}.part`;
   // The mode is ignored for an existing file, so a leftover draft needs chmod.
-  const file = await open(draft, 'w', OWNER_ONLY);
+  const file = await open(draft, 'w', OWNER_ONLY).catch(nameFile(path));
   await file.chmod(OWNER_ONLY);
   return {
     write: (bytes) => file.writeFile(bytes),
     commit: async () => {
       await file.close();
-      await renameFile(draft, path);
+      await renameFile(draft, path).catch(async (error: unknown) => {
+        await rm(draft, { force: true });
+        return nameFile(path)(error);
+      });
     },
     discard: async () => {
       await file.close();
@@ -144,6 +147,13 @@ async function createFile(path: string): Promise<OutputFile> {
     },
   };
 }
+
+/** Errors name the path that the user has given, not that of the draft. */
+const nameFile =
+  (path: string) =>
+  (error: unknown): never => {
+    throw error instanceof Error ? Object.assign(error, { path }) : error;
+  };
 
 async function inTemporaryFolder<T>(use: (path: string) => Promise<T>): Promise<T> {
   const path = await mkdtemp(join(tmpdir(), 'sluice-'));

@@ -2,7 +2,7 @@
 
 import type { Pool } from 'pg';
 import type { Clock, Timer } from '../../http/clock.ts';
-import { createPool, readState, transact } from '../../store/postgres/connection.ts';
+import { createPool, describeError, readState, transact } from '../../store/postgres/connection.ts';
 import { LOCK_CLASS, LOCKS } from '../../store/postgres/partitions.ts';
 import { type Driver, type DriverEvents, delayConnect, type Operation } from '../shared/driver.ts';
 import { FUNCTIONS, IS_PREPARED, nameFunction, TABLES } from './functions.ts';
@@ -45,7 +45,7 @@ export class PostgresDriver implements Driver {
       },
       (error: unknown) => {
         if (pool !== this.#pool || this.#isClosed) return;
-        this.#events.onError(error instanceof Error ? error.message || error.name : String(error));
+        this.#events.onError(describeError(error));
         this.#replace();
       },
     );

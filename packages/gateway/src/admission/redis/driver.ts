@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { explainConnectError } from '../../http/connect-errors.ts';
 import { type Driver, type DriverEvents, delayConnect, type Operation } from '../shared/driver.ts';
 import { SCRIPTS } from './scripts.ts';
 
@@ -23,7 +24,7 @@ export class RedisDriver implements Driver {
       retryStrategy: delayConnect,
     });
     // Without a listener, ioredis writes errors to the console.
-    this.#redis.on('error', (error: Error) => onError(error.message));
+    this.#redis.on('error', (error: Error) => onError(describeError(error)));
     this.#redis.on('ready', onReady);
     this.#redis.on('close', onLost);
   }
@@ -72,6 +73,19 @@ export interface RedisOptions {
   readonly prefix: string;
   readonly connectTimeoutMs: number;
 }
+
+/** An error of the connection or of the login, with what to check. */
+function describeError(error: Error): string {
+  const advice = LOGIN_ERRORS.find(([pattern]) => pattern.test(error.message))?.[1];
+  if (advice !== undefined) return `${error.message} Check ${advice}.`;
+  return explainConnectError(error, { setting: 'limits_store' }) ?? error.message;
+}
+
+const LOGIN_ERRORS: readonly (readonly [text: RegExp, advice: string])[] = [
+  [/^WRONGPASS/, 'the user and the password in limits_store'],
+  [/^NOAUTH/, 'that limits_store has a password: redis://:PASSWORD@host'],
+  [/^ERR invalid DB index|^ERR DB index/, 'the number of the database in limits_store'],
+];
 
 /** The version of keys and scripts. */
 const FORMAT = 1;

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { oneLine } from '@sluice/lab/text';
 import { backUp } from '../../store/index.ts';
-import { EXIT, UsageError } from '../../terminal/errors.ts';
+import { describeWriteError, EXIT, UsageError } from '../../terminal/errors.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { formatBytes } from '../../terminal/text.ts';
 import { readHome } from '../home.ts';
@@ -16,7 +16,10 @@ export async function run({ options, words }: { options: FolderOptions; words: s
   const folder = await chooseFolder(options, io);
   requireDatabase(folder);
   return reportStoreErrors(io, async () => {
-    await backUp(folder, file);
+    await backUp(folder, file).catch((error: unknown) => {
+      const failure = describeWriteError(error);
+      throw failure === undefined ? error : new UsageError(`writing ${oneLine(file)} failed: ${failure}`, { cause: error });
+    });
     const { size } = await stat(file);
     await io.stdout.write(`Backed up ${oneLine(folder)} to ${oneLine(file)} (${formatBytes(size)}).\n`);
     return EXIT.ok;

@@ -2,7 +2,7 @@ import { didYouMean, oneLine } from '@sluice/lab/text';
 import { FORMATS, type Format, type Imported, importConfig } from '../../migrate/import.ts';
 import { ImportError } from '../../migrate/section.ts';
 import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
-import { readFileBytes } from '../../terminal/inputs.ts';
+import { fileExists, readFileBytes } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine } from '../../terminal/text.ts';
 
@@ -19,7 +19,7 @@ export async function run({ options, words }: { options: Options; words: string[
   if (file === undefined) throw new UsageError(`name the configuration of ${FORMATS[format].title} to import`);
   if (more !== undefined) throw new UsageError(`only one file can be imported; "${oneLine(more)}" is the second`);
   const { out, force } = options;
-  if (out !== undefined && !force && (await exists(out, io)))
+  if (out !== undefined && !force && (await fileExists(out, io)))
     throw new UsageError(`${oneLine(out)} exists; use --force to overwrite it, or name another file`);
   const imported = await read(format, file, io);
   if (out !== undefined) await writeFile(out, imported.config, io);
@@ -48,17 +48,6 @@ async function read(format: Format, file: string, io: CliIo): Promise<Imported> 
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     throw new UnreadableError(oneLine(file), { code: 'import', message: error.message, canonical: 'INVALID_INPUT' }, error);
-  }
-}
-
-/** A file that cannot be read exists as well. */
-async function exists(file: string, io: CliIo): Promise<boolean> {
-  try {
-    await readFileBytes(file, io);
-    return true;
-  } catch (error) {
-    if (error instanceof UnreadableError) return error.failure.code !== 'ENOENT';
-    throw error;
   }
 }
 

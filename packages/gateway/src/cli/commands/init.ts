@@ -6,8 +6,8 @@ import { resolveConfig } from '../../config/resolve.ts';
 import { redactPatterns } from '../../config/secret-patterns.ts';
 import { SecretRegistry } from '../../config/secrets.ts';
 import { findRow } from '../../providers/lookup.ts';
-import { EXIT, UnreadableError, UsageError } from '../../terminal/errors.ts';
-import { readFileBytes } from '../../terminal/inputs.ts';
+import { EXIT, UsageError } from '../../terminal/errors.ts';
+import { fileExists } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatColumns, formatJsonLine } from '../../terminal/text.ts';
 
@@ -20,7 +20,7 @@ interface Options {
 export async function run({ options, words }: { options: Options; words: string[] }, io: CliIo): Promise<number> {
   const [file = DEFAULT_FILE, more] = words;
   if (more !== undefined) throw new UsageError(`only one file can be written; "${oneLine(more)}" is the second`);
-  if (!options.force && (await exists(file, io)))
+  if (!options.force && (await fileExists(file, io)))
     throw new UsageError(`${oneLine(file)} exists; use --force to overwrite it, or name another FILE`);
   const { providers, warnings } = listProviders(io.env);
   const output = await io.createFile(file);
@@ -33,17 +33,6 @@ export async function run({ options, words }: { options: Options; words: string[
 }
 
 const DEFAULT_FILE = 'sluice.yaml';
-
-/** A file that cannot be read exists as well. */
-async function exists(file: string, io: CliIo): Promise<boolean> {
-  try {
-    await readFileBytes(file, io);
-    return true;
-  } catch (error) {
-    if (error instanceof UnreadableError) return error.failure.code !== 'ENOENT';
-    throw error;
-  }
-}
 
 /** A provider of the environment. */
 interface FoundProvider {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { oneLine, systemCode } from '@sluice/lab/text';
+import { oneLine } from '@sluice/lab/text';
 import { chooseEnvNetwork } from '../../config/network.ts';
 import { Recorder, type Saved } from '../../tape/recorder.ts';
 import { TapeWriter } from '../../tape/write.ts';
-import { EXIT, UsageError } from '../../terminal/errors.ts';
+import { describeWriteError, EXIT, UsageError } from '../../terminal/errors.ts';
 import { type CliIo, untilStopped } from '../../terminal/io.ts';
 import { type Colors, chooseColors, formatBytes, formatJsonLine } from '../../terminal/text.ts';
 import { listenOn, parsePort } from '../serve.ts';
@@ -53,9 +53,9 @@ async function openTape(folder: string): Promise<TapeWriter> {
   try {
     return await TapeWriter.open(folder);
   } catch (error) {
-    const code = systemCode(error);
-    if (code === undefined) throw error;
-    throw new UsageError(`the folder ${oneLine(folder)} cannot be created or read: ${code}`, { cause: error });
+    const message = describeWriteError(error);
+    if (message === undefined) throw error;
+    throw new UsageError(`the tape ${oneLine(folder)} cannot be used: ${message}`, { cause: error });
   }
 }
 

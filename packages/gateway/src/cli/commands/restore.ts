@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { oneLine } from '@sluice/lab/text';
 import { restore } from '../../store/index.ts';
 import { EXIT, toUnreadable, UsageError } from '../../terminal/errors.ts';
@@ -10,9 +10,7 @@ export async function run({ options, words }: { options: FolderOptions; words: s
   const [file, more] = words;
   if (file === undefined || more !== undefined) throw new UsageError('name one backup: sluice restore FILE');
   const folder = await chooseFolder(options, io);
-  await access(file).catch((error: unknown) => {
-    throw toUnreadable(error, file);
-  });
+  await checkReadable(file);
   return reportStoreErrors(io, async () => {
     const replaced = restore(folder, file);
     const kept =
@@ -20,4 +18,18 @@ export async function run({ options, words }: { options: FolderOptions; words: s
     await io.stdout.write(`Restored ${oneLine(folder)} from ${oneLine(file)}. ${kept}\n`);
     return EXIT.ok;
   });
+}
+
+/** SQLite words errors of files in its own way. */
+async function checkReadable(file: string): Promise<void> {
+  const opened = await open(file).catch((error: unknown) => {
+    throw toUnreadable(error, file);
+  });
+  try {
+    await opened.read(new Uint8Array(1));
+  } catch (error) {
+    throw toUnreadable(error, file);
+  } finally {
+    await opened.close();
+  }
 }

@@ -1,6 +1,7 @@
 /** Connections to PostgreSQL: bounded in number and time, and without state of a session, so that a pooler may stand between. */
 import { Kysely, PostgresDialect } from 'kysely';
 import pg, { type Pool, type PoolClient } from 'pg';
+import { explainConnectError } from '../../http/connect-errors.ts';
 import { StoreError } from '../errors.ts';
 import type { Tables } from '../schema.ts';
 import { readAddress } from './address.ts';
@@ -99,13 +100,36 @@ export const isRejection = (error: unknown): boolean => /^2[23]/.test(readState(
 /** Another row has the same unique value. */
 export const UNIQUE_VIOLATION = '23505';
 
-/** An error for callers: worth a retry, unless it says something else. */
-export function toStoreError(error: unknown): StoreError {
-  if (error instanceof StoreError) return error;
+/** An error for callers: worth a retry, unless it says something else. Its message has the reason and what to do. */
+export const toStoreError = (error: unknown): StoreError =>
+  error instanceof StoreError ? error : new StoreError('unavailable', `PostgreSQL: ${describeError(error)}`, error);
+
+/** An error of the server or of the connection, with what to check. */
+export function describeError(error: unknown): string {
   const state = readState(error);
   const text = error instanceof Error ? error.message || readCode(error) : String(error);
-  return new StoreError('unavailable', `PostgreSQL: ${text}${state === undefined ? '' : ` (${state})`}`, error);
+  if (state !== undefined) return `${text} (${state})${ADVICE[state] ?? ''}`;
+  const fault = DRIVER_ERRORS.find(([pattern]) => pattern.test(text));
+  return fault ? `${text}; ${fault[1]}` : (explainConnectError(error, { setting: 'its address' }) ?? text);
 }
+
+/** What to do about an error of the server, by its SQLSTATE. */
+const ADVICE: Readonly<Record<string, string>> = {
+  '28P01': '; check the user and the password in its address',
+  '28000': '; check the user in its address, and pg_hba.conf of the server',
+  '3D000': '; create the database, or correct its name in the address',
+  '42501': '; grant the user of the address the right to create and use tables in this database',
+  '53300': '; raise max_connections of the server, or close other connections',
+  '57P03': '; try again when the server has started',
+};
+
+/** Errors of the driver that have a text only. */
+const DRIVER_ERRORS: readonly (readonly [text: RegExp, advice: string])[] = [
+  [/^timeout expired|connection timeout/, 'check that the server runs and that no firewall is between'],
+  [/does not support SSL/, 'omit sslmode in its address, or enable TLS on the server'],
+  [/^Connection terminated/, 'check the log of the server, and that a PostgreSQL server listens at its address'],
+  [/password must be a string/, 'the server requires a password; add one to its address'],
+];
 
 /** An error of several addresses of a host has no message of its own. */
 const readCode = (error: Error): string => ('code' in error ? String(error.code) : error.name);

@@ -1,6 +1,6 @@
 /** Checks, backups and restores of a data folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, linkSync, rmSync, statSync, unlinkSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, linkSync, openSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readCode } from '@sluice/lab/text';
 import { renameFileSync } from '../../files/rename.ts';
@@ -50,6 +50,8 @@ const findReason = (errors: string): string => /^\w*Error.*$/m.exec(errors)?.[0]
 export async function backUp(folder: string, file: string): Promise<void> {
   if (existsSync(file)) throw createExistsError(file);
   const unfinished = `${file}.${process.pid}.unfinished`;
+  // Created here, for its mode, and so that a path that cannot be written is an error of the system.
+  closeSync(openSync(unfinished, 'wx', 0o600));
   try {
     await startTask('copy', listFiles(folder).database, unfinished).result;
     syncFile(unfinished);
@@ -100,7 +102,11 @@ function assertIntact(file: string): void {
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error);
   }
-  if (problem !== undefined) throw new StoreError('damaged', `backup "${file}" cannot be restored: ${problem}`);
+  if (problem !== undefined)
+    throw new StoreError(
+      'damaged',
+      `backup "${file}" cannot be restored: ${problem}; name a file that "sluice backup" has written`,
+    );
 }
 
 /** The write-ahead log holds the newest rows, so it moves with its database. */
