@@ -1,4 +1,4 @@
-import type { Command, OptionTable } from '../../packages/gateway/src/cli/command.ts';
+import { type Command, listGroups, type OptionTable } from '../../packages/gateway/src/cli/command.ts';
 import { LINES, type LineShape } from './json-lines.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
@@ -91,8 +91,12 @@ export function renderCli(commands: Readonly<Record<string, Command>>): string {
     '',
     INTRODUCTION,
     '',
-    ...Object.entries(commands).map(([name, { summary }]) => `- [\`${name}\`](#sluice-${name}): ${cell(summary)}`),
-    '',
+    ...listGroups(commands).flatMap(({ title, rows }) => [
+      `**${title}**`,
+      '',
+      ...rows.map(([name, { summary }]) => `- [\`${name}\`](#sluice-${name}): ${cell(summary)}`),
+      '',
+    ]),
     GATEWAY,
     ...Object.entries(commands).flatMap(([name, command]) => section(name, command)),
   ].join('\n')}\n`;

@@ -34,9 +34,14 @@ test('help, version and wrong usage load neither the core nor a command', () => 
   const { files, packages } = listLoaded('cli/main.ts');
   expect(packages).toEqual(['@sluice/lab/text', 'picocolors']);
   expect(files).toEqual([
+    'cli/command.ts',
     'cli/commands.ts',
     'cli/help.ts',
     'cli/main.ts',
+    'cli/tables/gateway.ts',
+    'cli/tables/options.ts',
+    'cli/tables/streams.ts',
+    'cli/tables/usage.ts',
     'files/rename.ts',
     'terminal/errors.ts',
     'terminal/io.ts',

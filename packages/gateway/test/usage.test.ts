@@ -1,5 +1,6 @@
 import { editDistance, suggest } from '@sluice/lab/text';
 import { describe, expect, test } from 'vitest';
+import { GROUPS } from '../src/cli/command.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 import { run, type World } from './fake-io.ts';
 
@@ -178,4 +179,14 @@ describe('suggestions', () => {
     ['x', undefined],
     ['a'.repeat(100_000), undefined],
   ])('%.20s means %s', (word, meant) => expect(suggest(word, ['openai', 'anthropic', 'gemini'])).toBe(meant));
+});
+
+test('the help lists every command once, in the group of its row', async () => {
+  const { stdout } = await run(['--help']);
+  const listed = stdout.split('\n\n').flatMap((section) => {
+    const [title = '', ...lines] = section.split('\n');
+    return lines.flatMap((line) => /^ {2}([a-z]+) {2,}/.exec(line)?.slice(1).map((name) => [name, title]) ?? []);
+  });
+  expect(listed).toEqual(Object.entries(COMMANDS).map(([name, { group }]) => [name, GROUPS[group]]));
+  expect(new Set(listed.map(([, title]) => title))).toEqual(new Set(Object.values(GROUPS)));
 });

@@ -2,8 +2,15 @@
 
 import type { CliIo } from '../terminal/io.ts';
 
+/** The groups of commands, in the order of the help, with their titles. */
+export const GROUPS = { gateway: 'Gateway', usage: 'Usage and keys', streams: 'Streams' } as const;
+
+/** A group of commands. */
+export type Group = keyof typeof GROUPS;
+
 /** A row of the table of commands. Everything but `load` is data, so help and completion load no command. */
 export interface Command<O extends OptionTable = OptionTable> {
+  readonly group: Group;
   /** One line for the list of commands: a sentence that starts with a verb, without a full stop. */
   readonly summary: string;
   /** The lines of usage, each without "sluice". */
@@ -49,3 +56,12 @@ export interface Arguments<O extends OptionTable> {
   /** Positional arguments, in order. */
   words: string[];
 }
+
+/** The commands of each group, in the order of the help. */
+export const listGroups = (
+  commands: Readonly<Record<string, Command>>,
+): { title: string; rows: (readonly [name: string, command: Command])[] }[] =>
+  Object.entries(GROUPS).map(([group, title]) => ({
+    title,
+    rows: Object.entries(commands).filter(([, command]) => command.group === group),
+  }));

@@ -4,16 +4,27 @@ import { readFileSync } from 'node:fs';
 import { oneLine, printable } from '@sluice/lab/text';
 import type { CliIo } from '../terminal/io.ts';
 import { type Colors, chooseColors, wrapText } from '../terminal/text.ts';
-import type { Command, OptionTable } from './command.ts';
+import { type Command, listGroups, type OptionTable } from './command.ts';
 
 /** Text of `sluice --help`. */
 export function formatProgramHelp(commands: Readonly<Record<string, Command>>, style: HelpStyle): string {
   const { bold } = style.colors;
-  const rows = Object.entries(commands).map(([name, { summary }]): Row => [name, summary]);
+  // One width for all groups, so that their columns are one.
+  const width = Math.max(...Object.keys(commands).map((name) => name.length));
+  const groups = listGroups(commands).map(({ title, rows }) =>
+    formatSection(
+      title,
+      style,
+      formatTable(
+        rows.map(([name, { summary }]) => [name.padEnd(width), summary]),
+        style,
+      ),
+    ),
+  );
   return [
     `${bold('sluice')} – the gate between LLM protocols`,
     formatSection('Usage', style, ['sluice [COMMAND] [OPTIONS] [FILE…]']),
-    formatSection('Commands', style, formatTable(rows, style)),
+    ...groups,
     formatSection('Options', style, formatTable(listOptions({ ...HELP_OPTION, ...VERSION_OPTION, ...COLOR_OPTION }), style)),
     formatSection('Exit codes', style, formatTable(EXIT_ROWS, style)),
     `${wrapText(FOOTER, chooseWidth(style)).join('\n')}\n`,

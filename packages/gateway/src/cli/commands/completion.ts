@@ -24,6 +24,7 @@ type Rows = readonly (readonly [name: string, command: Command])[];
 const SCRIPTS: Readonly<Record<string, (rows: Rows) => string>> = { bash: writeBash, zsh: writeZsh, fish: writeFish };
 
 const createHelp = (names: readonly string[]): Command => ({
+  group: 'gateway',
   summary: 'Print the help of a command',
   usage: ['help [COMMAND]'],
   about: '',
