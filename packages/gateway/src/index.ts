@@ -3,8 +3,8 @@
 import type { LogLevel } from './config/options.ts';
 import { type Running, run } from './server/run.ts';
 
-export { ConfigError } from './config/document.ts';
 export type { LogLevel } from './config/options.ts';
+export { ConfigError } from './config/problems.ts';
 
 /** How an embedded gateway runs. Everything is optional; without options it runs like `sluice serve`. */
 export interface GatewayOptions {

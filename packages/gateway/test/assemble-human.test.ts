@@ -137,7 +137,10 @@ describe('assemble, human-readable output', () => {
       files: { a: streams.chat('1') },
       stdoutError: systemError('ENOSPC'),
     });
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'sluice: writing the output failed: no space is left on the device; free some\n' });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'sluice: writing the output failed: no space is left on the device; free some\n',
+    });
   });
 
   test('a closed pipe ends quietly', async () => {

@@ -185,7 +185,13 @@ test('the help lists every command once, in the group of its row', async () => {
   const { stdout } = await run(['--help']);
   const listed = stdout.split('\n\n').flatMap((section) => {
     const [title = '', ...lines] = section.split('\n');
-    return lines.flatMap((line) => /^ {2}([a-z]+) {2,}/.exec(line)?.slice(1).map((name) => [name, title]) ?? []);
+    return lines.flatMap(
+      (line) =>
+        /^ {2}([a-z]+) {2,}/
+          .exec(line)
+          ?.slice(1)
+          .map((name) => [name, title]) ?? [],
+    );
   });
   expect(listed).toEqual(Object.entries(COMMANDS).map(([name, { group }]) => [name, GROUPS[group]]));
   expect(new Set(listed.map(([, title]) => title))).toEqual(new Set(Object.values(GROUPS)));

@@ -3,7 +3,7 @@
 import { hostname, userInfo } from 'node:os';
 import { oneLine } from '@sluice/lab/text';
 import { viewVersion } from '../admin/config.ts';
-import { ConfigError } from '../config/document.ts';
+import { ConfigError } from '../config/problems.ts';
 import { expandReferences } from '../config/secrets.ts';
 import { findSharedProblems, looksSecret } from '../config/validate.ts';
 import { type ConfigVersion, type ConfigVersions, type StoredConfig, StoreError } from '../store/index.ts';

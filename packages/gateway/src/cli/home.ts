@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { oneLine } from '@sluice/lab/text';
 import type { Source } from '../config/load.ts';
 import type { Options } from '../config/options.ts';
+import { ConfigError } from '../config/problems.ts';
 import { findDefaultFolder, MEMORY } from '../store/location.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { toUnreadable, UsageError } from '../terminal/errors.ts';
@@ -59,7 +60,6 @@ const NEEDED = /^(listen|data|store|auth\.pepper_file)\b/;
 async function load(file: string, io: HomeIo): Promise<Source> {
   const text = await readText(file, io);
   const { loadConfig } = await import('../config/load.ts');
-  const { ConfigError } = await import('../config/document.ts');
   try {
     const source = loadConfig(file, text, io.env);
     const missing = source.missing.filter(({ path }) => NEEDED.test(path.join('.')));

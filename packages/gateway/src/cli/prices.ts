@@ -1,9 +1,9 @@
 /** Finds the prices that `sluice prices` shows, and prints them. */
 
 import { didYouMean, oneLine, safeJson } from '@sluice/lab/text';
-import { ConfigError } from '../config/document.ts';
 import { createDefaultSource, findConfig } from '../config/load.ts';
 import type { Options } from '../config/options.ts';
+import { ConfigError } from '../config/problems.ts';
 import { loadWhole } from '../config/shared.ts';
 import {
   BUCKET_NAMES,

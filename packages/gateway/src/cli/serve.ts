@@ -4,10 +4,14 @@ import { availableParallelism } from 'node:os';
 import { oneLine } from '@sluice/lab/text';
 import { CLIENTS, type Target } from '../clients/clients.ts';
 import { chooseExampleModel, formatPasteLine } from '../clients/setup.ts';
+import { ConfigError, formatPath, type Problem } from '../config/problems.ts';
+import type { ConfiguredProvider } from '../config/providers.ts';
+import type { GatewayState } from '../config/resolve.ts';
+import { redactPatterns } from '../config/secret-patterns.ts';
 import type { Running, RunOptions } from '../server/run.ts';
 import { toUnreadable, UsageError } from '../terminal/errors.ts';
 import type { CliIo } from '../terminal/io.ts';
-import type { Colors } from '../terminal/text.ts';
+import { type Colors, formatColumns, shorten } from '../terminal/text.ts';
 
 /** Starts the gateway. Mistakes in the configuration or the address become usage errors. */
 export async function startGateway({ config, ...options }: GatewayOptions, io: CliIo): Promise<Running> {
@@ -23,15 +27,14 @@ export async function explainMistakes<T>(config: string | undefined, start: () =
   try {
     return await start();
   } catch (error) {
-    throw await explainStartError(error, config);
+    throw explainStartError(error, config);
   }
 }
 
 type GatewayOptions = Omit<RunOptions, 'folder' | 'env' | 'config'> & { config: string | undefined };
 
 /** The error with a message for the user, if it is a mistake of the user. */
-async function explainStartError(error: unknown, config: string | undefined): Promise<unknown> {
-  const { ConfigError } = await import('../config/document.ts');
+function explainStartError(error: unknown, config: string | undefined): unknown {
   const message = error instanceof ConfigError ? error.message : explainListenError(error);
   if (message !== undefined) return new UsageError(message, { cause: error });
   return config === undefined ? error : toUnreadable(error, config);
@@ -51,7 +54,7 @@ export const buildWelcome = ({ url, state, file, issueConsoleToken }: Running): 
 export function formatWelcome(
   { url, state, keys, file, issueConsoleToken }: Running,
   { bold, dim, green, yellow }: Colors,
-  env: CliIo['env'] = {},
+  { columns, env = {} }: { columns?: number | undefined; env?: CliIo['env'] } = {},
 ): string {
   const providers = [...state.providers.values()].filter(({ isDemo }) => !isDemo);
   const isDemo = providers.length === 0;
@@ -64,11 +67,8 @@ export function formatWelcome(
       ? [
           'No provider key was found; the built-in demo model responds. Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY … and restart, or run "sluice init".',
         ]
-      : [
-          'Providers:',
-          ...providers.map(({ id, title, keyFrom }) => `  ${id.padEnd(18)} ${title}${keyFrom ? dim(`  (${keyFrom})`) : ''}`),
-        ]),
-    ...state.warnings.map(({ message }) => `${yellow('!')} ${message}`),
+      : ['Providers:', ...formatProviders(state, columns, dim)]),
+    ...state.warnings.map((warning) => `${yellow('!')} ${describeShortly(warning)}`),
     '',
     bold('Paste one of these:'),
     '',
@@ -83,10 +83,53 @@ export function formatWelcome(
   return lines.join('\n');
 }
 
+/** One line per provider: `mine  openai-chat  http://127.0.0.1:8000/v1  2 models`, and where its key comes from. */
+function formatProviders(
+  { providers, models, resolveModel }: GatewayState,
+  columns: number | undefined,
+  dim: Colors['dim'],
+): string[] {
+  const used = models.flatMap((name) => [...new Set(resolveModel(name)?.map(({ provider }) => provider.id))]);
+  const shown = [...providers.values()].filter(({ isDemo }) => !isDemo);
+  const rows = shown.map(({ id, provider: { protocol }, keyFrom }) => {
+    const count = used.filter((one) => one === id).length;
+    const names = count === 0 ? '' : `${count} model${count === 1 ? '' : 's'}`;
+    return [shorten(oneLine(id), MAX_ID_WIDTH), protocol, names, keyFrom === undefined ? '' : `(key: ${keyFrom})`] as const;
+  });
+  const others = [0, 1, 2, 3].reduce((sum, at) => sum + Math.max(...rows.map((row) => row[at]?.length ?? 0)) + 2, 2);
+  const room = Math.max((columns ?? DEFAULT_WIDTH) - others, MIN_ADDRESS_WIDTH);
+  const cells = rows.map(([id, protocol, names, key], at) => [id, protocol, describeEndpoints(shown[at], room), names, key]);
+  return formatColumns(cells, [String, String, String, String, dim]).map((line) => `  ${line.trimEnd()}`);
+}
+
+/** The address of a provider, and how many others it has. A path may have a key, and a query is not part of an address. */
+function describeEndpoints(provider: ConfiguredProvider | undefined, width: number): string {
+  const endpoints = provider ? [provider, ...(provider.others ?? [])] : [];
+  const [first = '', ...others] = [...new Set(endpoints.map(({ provider: { base_url } }) => base_url))];
+  const { origin, pathname } = new URL(first);
+  const more = others.length === 0 ? '' : ` +${others.length}`;
+  const address = redactPatterns(oneLine(origin + pathname.replace(/\/$/, '')));
+  return shorten(address, width - more.length) + more;
+}
+
+const MAX_ID_WIDTH = 24;
+
+/** On a narrow terminal, lines are wrapped rather than addresses cut further. */
+const MIN_ADDRESS_WIDTH = 24;
+
+/** Without a terminal. */
+const DEFAULT_WIDTH = 120;
+
 const pasteLines = (target: Target, dim: (text: string) => string): string[] =>
   Object.values(CLIENTS)
     .filter(({ isWelcomed }) => isWelcomed)
     .flatMap((client) => [dim(`# ${client.title}`), formatPasteLine(client, target)]);
+
+/** A warning with its place, in one line. */
+const describeShortly = ({ message, path, place }: Problem): string => {
+  const where = place && `${place.file}:${place.line}`;
+  return [where, path.length > 0 ? formatPath(path) : undefined, message].filter((part) => part !== undefined).join(': ');
+};
 
 /** The address of the console. The token is in the fragment, which browsers do not send. */
 const buildConsoleUrl = (url: string, token: string): string => `${findReachableUrl(url)}/#token=${token}`;

@@ -1,24 +1,23 @@
 /** A configuration file as a document: parsing, places of problems, and excerpts without secrets. */
 
-import { oneLine } from '@sluice/lab/text';
 import {
   type Document,
   isAlias,
   isMap,
-  isPair,
   isScalar,
   isSeq,
   LineCounter,
   type Node,
-  type Pair,
   parseDocument,
   type Scalar,
   visit,
   type YAMLError,
 } from 'yaml';
+import { buildExcerpt, listShownRanges, type Range, type Shown } from './excerpt.ts';
 import type { SettingFiles } from './files.ts';
-import { redactPatterns } from './secret-patterns.ts';
+import type { Path, Place, Problem } from './problems.ts';
 import { type Env, type Expanded, expandReferences, isReference, readFileReference } from './secrets.ts';
+import { buildPath, hideBraces, joinPath, readKeyText, showBraces } from './yaml-nodes.ts';
 
 /** A parsed configuration file. JSON is parsed as YAML, of which it is a subset. */
 export class ConfigDocument {
@@ -235,210 +234,63 @@ function measureDepth(text: string): number {
 
 const ALIAS_HINT = 'put a name that begins with * in quotes';
 
-/** Clearer messages for the most common parser errors. */
-const SYNTAX_MESSAGES: Readonly<Record<string, string>> = {
+/** What a message of the parser means, by its code and if need be by its text. The parser's own messages quote the file. */
+const SYNTAX_MESSAGES: Readonly<Record<string, string | readonly (readonly [text: RegExp, message: string])[]>> = {
+  ALIAS_PROPS: ALIAS_HINT,
   BAD_ALIAS: ALIAS_HINT,
+  BAD_DIRECTIVE: 'a line that begins with % is a directive of YAML; put the text in quotes',
+  BAD_DQ_ESCAPE: 'invalid escape; write \\\\ for a backslash in double quotes, or use single quotes',
+  BAD_INDENT: [
+    [/^Flow map/, 'the { before is not closed; add }, or indent the lines inside'],
+    [/^Flow sequence/, 'the [ before is not closed; add ], or indent the lines inside'],
+    [
+      /must start at the same column/,
+      'the items of a map or list must start at the same column; align this line with those before',
+    ],
+    [/./, 'wrong indentation; align this line with those before'],
+  ],
+  BAD_SCALAR_START: 'a text cannot begin with this character; put it in quotes',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a setting inside of a value; write each setting in a line of its own, or put a text with ": " in quotes',
+  BLOCK_IN_FLOW: 'inside of { } and [ ], lists with "-" and texts with "|" are not possible; write [ ] or quotes',
   DUPLICATE_KEY: 'duplicate key',
+  MISSING_CHAR: [
+    [/^Missing closing .quote/, 'missing closing quote'],
+    [/^Implicit map keys/, 'the name of a setting must be followed by ":" and a value'],
+    [/^Missing ,/, 'missing "," between two items'],
+    [/^Missing space after/, 'missing space after ":"'],
+    [/^Comments must/, 'missing space before "#"; put a text with "#" in quotes'],
+    [/^Sequence item/, 'missing "- " before an item of a list'],
+    [/./, 'a character is missing here; check this line and the one before'],
+  ],
+  MULTILINE_IMPLICIT_KEY: 'the name of a setting must be on a single line; check the quotes and the ":" before',
   MULTIPLE_DOCS: 'the file must contain one YAML document',
-  TAB_AS_INDENT: 'indent with spaces, not tabs',
   NON_STRING_KEY: 'keys must be strings',
+  TAB_AS_INDENT: 'indent with spaces, not tabs',
+  TAG_RESOLVE_FAILED: 'unknown YAML tag; put a text that begins with ! in quotes',
 };
 
-/** Cuts the message at a colon, after which the parser quotes the file. */
-function describeSyntaxError(code: string, message: string): string {
+/** The message of the parser is never shown: it may quote a secret. */
+function describeSyntaxError(code: string, text: string): string {
   const known = Object.hasOwn(SYNTAX_MESSAGES, code) ? SYNTAX_MESSAGES[code] : undefined;
-  if (known !== undefined) return known;
-  if (/^Missing closing .quote/.test(message)) return 'missing closing quote';
-  const [plain = ''] = message.split(/: "|: tag:/, 1);
-  return plain.slice(0, 1).toLowerCase() + plain.slice(1);
+  const message = typeof known === 'object' ? known.find(([pattern]) => pattern.test(text))?.[1] : known;
+  return message ?? 'this is not valid YAML here; check the quotes, brackets and ":" of this line and the one before';
 }
-
-/** Path of a value in the file: `providers.local.api_key`, `models.fast[1]`. */
-export type Path = readonly (string | number)[];
-
-/** An error or warning about the configuration. */
-export interface Problem {
-  readonly message: string;
-  readonly path: Path;
-  readonly place?: Place;
-}
-
-/** Where a problem is in the file. */
-export interface Place {
-  readonly file: string;
-  /** Starts at 1. */
-  readonly line: number;
-  readonly column: number;
-  /** The line with a caret below it; values that may be secret are masked. */
-  readonly excerpt: string;
-}
-
-/** A configuration that cannot be used, with all its problems. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-  readonly problems: readonly Problem[];
-
-  constructor(problems: readonly Problem[]) {
-    const sorted = [...problems].sort(comparePlaces);
-    const more = sorted.length > MAX_DESCRIBED ? [`… and ${sorted.length - MAX_DESCRIBED} more problems`] : [];
-    super(redactPatterns([...sorted.slice(0, MAX_DESCRIBED).map(describeProblem), ...more].join('\n')));
-    this.problems = sorted;
-  }
-}
-
-/** Further problems are rarely useful before the first ones are repaired. */
-const MAX_DESCRIBED = 200;
-
-const comparePlaces = ({ place: a }: Problem, { place: b }: Problem): number =>
-  (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
-
-/** Formats `sluice.yaml:4:7: providers.grok: …` and the line that it is about. */
-function describeProblem({ message, path, place }: Problem): string {
-  const subject = path.length === 0 ? message : `${formatPath(path)}: ${message}`;
-  return place ? `${place.file}:${place.line}:${place.column}: ${subject}\n${place.excerpt}` : subject;
-}
-
-const PLAIN_KEY = /^[\w$-]+$/;
-
-/** A path as text: `providers.local.api_key`, `models.fast[1]`. */
-export function formatPath(path: Path): string {
-  let text = '';
-  for (const step of path) {
-    if (typeof step === 'number') text += `[${step}]`;
-    else if (PLAIN_KEY.test(step)) text += text === '' ? step : `.${step}`;
-    else text += `[${JSON.stringify(step)}]`;
-  }
-  return text;
-}
-
-/**
- * YAML reads the brace of `{ api_key: ${KEY} }` as the start of a map. For the parser, the braces of references are
- * replaced by private-use characters; each is one character, so positions do not change.
- */
-const HIDDEN_BRACES = ['\ue000', '\ue001'] as const;
-
-const hideBraces = (text: string): string => text.replace(/\$\{([^{}\n]*)\}/g, `$$${HIDDEN_BRACES[0]}$1${HIDDEN_BRACES[1]}`);
-
-const showBraces = (text: string): string => text.replaceAll(HIDDEN_BRACES[0], '{').replaceAll(HIDDEN_BRACES[1], '}');
-
-type Step = string | number;
-
-/** The path of a node from what `visit` passes. A key has the path of the map that contains it. */
-function buildPath(at: number | 'key' | 'value' | null, node: unknown, ancestors: readonly unknown[]): Path {
-  const path: Step[] = [];
-  const nodes = [...ancestors, node];
-  for (const [i, step] of nodes.entries()) {
-    if (isPair(step)) path.push(readKeyText(step));
-    else if (i + 1 < nodes.length && isSeq(step))
-      path.push(typeof at === 'number' && i + 2 === nodes.length ? at : step.items.indexOf(nodes[i + 1]));
-  }
-  return at === 'key' ? path.slice(0, -1) : path;
-}
-
-const readKeyText = ({ key }: Pair<unknown, unknown>): string => showBraces(String(isScalar(key) ? key.value : key));
 
 interface Child {
   key: Node | null;
   value: Node | null;
 }
 
-function findChild(node: unknown, step: Step): Child | undefined {
+function findChild(node: unknown, step: Path[number]): Child | undefined {
   if (isMap<Node, Node | null>(node)) return node.items.find((pair) => readKeyText(pair) === step);
   if (!isSeq<Node>(node) || typeof step !== 'number') return undefined;
   const value = node.items[step];
   return value && { key: null, value };
 }
 
-/** Start and end offset of a node. */
-type Range = readonly [start: number, end: number];
-
 const readRange = (node: Node | null | undefined): Range | undefined =>
   node?.range ? [node.range[0], node.range[1]] : undefined;
-
-/**
- * The line of a problem with a caret below it. A broken file may have a secret anywhere, so only keys, punctuation and
- * values that cannot be secret are shown; the rest is masked.
- */
-function buildExcerpt(text: string, [start, end]: Range, line: number, scalars: readonly Shown[]): string {
-  const newline = text.indexOf('\n', start);
-  // Far more than is shown: masks make the text shorter.
-  const lineStart = Math.max(text.lastIndexOf('\n', start - 1) + 1, start - MAX_READ_WIDTH);
-  const lineEnd = Math.min(newline < 0 ? text.length : newline, start + MAX_READ_WIDTH);
-  const shown = scalars.filter(([from, to]) => from < lineEnd && to > lineStart);
-  const before = mask(text, lineStart, start, shown);
-  const marked = mask(text, start, Math.min(Math.max(end, start + 1), lineEnd), shown);
-  const after = mask(text, Math.max(start, Math.min(end, lineEnd)), lineEnd, shown);
-  const gutter = String(line);
-  const lead = before.length > MAX_EXCERPT_WIDTH / 2 ? `…${before.slice(1 - MAX_EXCERPT_WIDTH / 2)}` : before;
-  const body = `${lead}${marked}${after}`
-    .replace(/(?:\*{3}){2,}/g, MASK)
-    .slice(0, MAX_EXCERPT_WIDTH)
-    .trimEnd();
-  const carets = '^'.repeat(Math.max(1, Math.min(marked.trimEnd().length, MAX_EXCERPT_WIDTH - lead.length)));
-  return `  ${gutter} | ${body}\n  ${' '.repeat(gutter.length)} | ${' '.repeat(lead.length)}${carets}`;
-}
-
-/** Longest excerpt of a line. */
-const MAX_EXCERPT_WIDTH = 120;
-
-/** Characters on each side of a problem that an excerpt is made of. */
-const MAX_READ_WIDTH = 1000;
-
-/** A part of a line with everything masked that may be secret. */
-function mask(text: string, start: number, end: number, shown: readonly Shown[]): string {
-  let out = '';
-  for (let at = start; at < end; at++) {
-    const range = shown.find(([from, to]) => from <= at && at < to);
-    const char = text.charAt(at);
-    if (range ? range[2] : PUNCTUATION.test(char)) out += char;
-    else if (!out.endsWith(MASK)) out += MASK;
-  }
-  return redactPatterns(oneLine(out.replaceAll('\t', ' ').replaceAll('\r', '')));
-}
-
-const MASK = '***';
-
-const PUNCTUATION = /[\s:,[\]{}"'#|>?-]/;
-
-/** Range of a scalar, and whether it may be shown. */
-type Shown = readonly [start: number, end: number, isHarmless: boolean];
-
-/** All scalars of a file, and whether they may be shown. */
-function listShownRanges(text: string, document: Document.Parsed): Shown[] {
-  const ranges: Shown[] = [];
-  visit(document, {
-    Scalar: (at, scalar, ancestors) => {
-      if (!scalar.range) return;
-      const [start, end] = scalar.range;
-      const path = buildPath(at, scalar, ancestors);
-      const source = text.slice(start, end);
-      ranges.push([start, end, at === 'key' ? isPlainKey(source, path) : isPlainValue(source, path)]);
-    },
-  });
-  return ranges;
-}
-
-function isPlainKey(source: string, path: Path): boolean {
-  const map = joinPath(path);
-  if (map === 'models') return true;
-  if (map === 'providers') return source.length <= 40;
-  return KNOWN_MAPS.test(map) && WORD.test(source);
-}
-
-/** Maps whose keys are settings or names. The keys of any other map are a mistake and may be anything. */
-const KNOWN_MAPS = /^(|listen|listen\/tls|auth|log|limits|providers|providers\/[^/]+(\/(headers|profile(\/tool_(name|id))?))?)$/;
-
-const WORD = /^["']?[a-z_$-]{1,40}["']?$/i;
-
-function isPlainValue(source: string, path: Path): boolean {
-  const at = joinPath(path);
-  if (SAFE_TO_SHOW.test(at) || (SAFE_WHEN_SHORT.test(at) && source.length <= 10)) return true;
-  return isReference(source) || /^(true|false|null|~|)$/.test(source);
-}
-
-/** Values that cannot be secret. Excludes `organization`, `project`, `headers`, `auth.keys` and unknown ones. */
-const SAFE_TO_SHOW =
-  /^(\$schema|listen\/(host|port|tls\/(cert|key))|trusted_proxies\/.*|log\/level|models\/.*|providers\/[^/]+\/(extends|protocol|base_url|auth|api_version|path|ca|repair|on_disconnect|passthrough|profile\/.*))$/;
 
 /** Settings that hold a secret. Only these may refer to files: any other file could be read by an error message. */
 const SECRET_SETTING =
@@ -456,8 +308,3 @@ function isLiteralSecret(at: string, text: string): boolean {
   if (at.endsWith('/proxy') || at === 'store' || at.startsWith('limits_store')) return /:\/\/[^/]*@/.test(text);
   return !at.includes('/headers/') || CREDENTIAL_HEADER.test(at);
 }
-
-/** Numbers with a unit; a long value is something else. */
-const SAFE_WHEN_SHORT = /^(limits\/.*|providers\/[^/]+\/\w+_timeout)$/;
-
-const joinPath = (path: Path): string => path.map((step) => String(step).replaceAll('/', '%')).join('/');

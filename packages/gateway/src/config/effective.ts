@@ -1,7 +1,8 @@
 /** The configuration in force as a list of settings, each with its origin. Secrets are shown as references, or not at all. */
 
 import { findRow } from '../providers/lookup.ts';
-import { ConfigDocument, formatPath, type Path } from './document.ts';
+import { ConfigDocument } from './document.ts';
+import { formatPath, type Path } from './problems.ts';
 import type { GatewayState } from './resolve.ts';
 import { buildJsonSchema } from './schema.ts';
 import { redactPatterns } from './secret-patterns.ts';

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { systemCode } from '@sluice/lab/text';
 import { ABSENT, formatStamp, readStamp } from '../files/stamp.ts';
 import { KEY_VARIABLES } from '../providers/lookup.ts';
-import type { Problem } from './document.ts';
+import type { Problem } from './problems.ts';
 import { type Env, readEnv } from './secrets.ts';
 
 /** The files that one configuration refers to, and what they were when they were read. */

@@ -3,10 +3,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { didYouMean } from '@sluice/lab/text';
-import { ConfigDocument, ConfigError, type Path, type Problem } from './document.ts';
+import { ConfigDocument } from './document.ts';
 import { SettingFiles } from './files.ts';
 import type { Options } from './options.ts';
-import { buildJsonSchema, type Issue, parseOptions } from './schema.ts';
+import { ConfigError, type Path, type Problem } from './problems.ts';
+import { type Issue, parseOptions } from './schema.ts';
+import { listKeysAt } from './schema-shape.ts';
 import type { Env } from './secrets.ts';
 
 /** Parses and validates YAML or JSON. Throws a `ConfigError` with all problems of form. */
@@ -177,32 +179,6 @@ function createUnknownKeyProblem(path: Path, key: string, document: ConfigDocume
   const shown = PLAIN_WORD.test(key) ? ` "${key}"` : '';
   const { place } = document.problem([...path, key], '', 'key');
   return { message: `unknown key${shown}${didYouMean(key, listKeysAt(path))}`, path, ...(place && { place }) };
-}
-
-/** The parts of a JSON Schema node that are read here. */
-interface SchemaNode {
-  properties?: Record<string, SchemaNode>;
-  additionalProperties?: SchemaNode | boolean;
-  items?: SchemaNode;
-  anyOf?: SchemaNode[];
-}
-
-/** Built once: it takes 10 ms, and a file may have thousands of unknown keys. */
-let jsonSchema: SchemaNode | undefined;
-
-/** The keys that the map at a path may have. */
-function listKeysAt(path: Path): string[] {
-  jsonSchema ??= buildJsonSchema() as SchemaNode; // the output of toJSONSchema has this form
-  let shapes = [jsonSchema];
-  for (const step of path) shapes = shapes.flatMap(listAlternatives).flatMap((shape) => listChildren(shape, step));
-  return shapes.flatMap(listAlternatives).flatMap(({ properties = {} }) => Object.keys(properties));
-}
-
-const listAlternatives = (shape: SchemaNode): SchemaNode[] => [shape, ...(shape.anyOf ?? [])];
-
-function listChildren({ properties = {}, additionalProperties, items }: SchemaNode, step: string | number): SchemaNode[] {
-  const named = Object.hasOwn(properties, step) ? properties[step] : undefined;
-  return [named, additionalProperties, items].filter((shape): shape is SchemaNode => typeof shape === 'object');
 }
 
 function readAt(value: unknown, path: Path): unknown {

@@ -11,7 +11,6 @@ import { findFamily } from '../providers/families.ts';
 import { findRow, listVendorRows, PROVIDER_IDS } from '../providers/lookup.ts';
 import type { ProviderRow } from '../providers/row.ts';
 import { describeAddress, readAddress } from '../store/postgres/address.ts';
-import { ConfigError, type Problem } from './document.ts';
 import type { Source } from './load.ts';
 import { createGoal, type Goal, type ModelTable, matchPattern, readModels } from './models.ts';
 import type {
@@ -31,6 +30,7 @@ import type {
   RuleOptions,
   TagBudget,
 } from './options.ts';
+import { ConfigError, type Problem } from './problems.ts';
 import { type ConfiguredProvider, configureProviders, DEMO_ID, listEndpoints } from './providers.ts';
 import { DATABASE_LIMITS } from './schema.ts';
 import { type Env, readEnv, Secret, type SecretRegistry } from './secrets.ts';

@@ -3,8 +3,8 @@
 import type { StoredConfig } from '../store/configs.ts';
 import { StoreError } from '../store/errors.ts';
 import { describeAddress } from '../store/postgres/address.ts';
-import { ConfigError, type Path, type Problem } from './document.ts';
 import { loadConfig, type Source } from './load.ts';
+import { ConfigError, type Path, type Problem } from './problems.ts';
 import type { Env } from './secrets.ts';
 
 /** Settings that belong to a node. Each setting has one place: these are in its file, all others in the document. */

@@ -1,9 +1,10 @@
 /** Checks a configuration that was pasted, as `sluice config check` does, without reading files or variables of this machine. */
 
 import { rootCertificates } from 'node:tls';
-import { ConfigDocument, ConfigError, formatPath, type Path, type Problem } from './document.ts';
+import { ConfigDocument } from './document.ts';
 import { type FileText, SettingFiles } from './files.ts';
 import { listWritten, loadConfig, type Source } from './load.ts';
+import { ConfigError, formatPath, type Path, type Problem } from './problems.ts';
 import { type GatewayState, resolveConfig } from './resolve.ts';
 import { redactPatterns } from './secret-patterns.ts';
 import { type Env, SecretRegistry } from './secrets.ts';

@@ -1,5 +1,5 @@
-import type { Problem } from './document.ts';
 import type { Source } from './load.ts';
+import type { Problem } from './problems.ts';
 import type { Env } from './secrets.ts';
 
 /** What a configuration is resolved against, and where its problems are collected. */

@@ -1,7 +1,7 @@
 /** Turns the configuration of another gateway into one for Sluice, and checks it as the gateway does. */
 
 import { parseDocument } from 'yaml';
-import { ConfigError } from '../config/document.ts';
+import { ConfigError } from '../config/problems.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { readConfig } from '../config/watch.ts';
 import { importClaudeCodeRouter } from './claude-code-router.ts';

@@ -6,7 +6,7 @@ import type { ReadSpending } from '../admission/memory.ts';
 import type { SharedBackend } from '../admission/shared/backend.ts';
 import type { Driver, DriverEvents } from '../admission/shared/driver.ts';
 import { Captures } from '../capture/captures.ts';
-import { ConfigError } from '../config/document.ts';
+import { ConfigError } from '../config/problems.ts';
 import type { GatewayState, LimitsAddress, StoreAddress } from '../config/resolve.ts';
 import { Secret, type SecretRegistry } from '../config/secrets.ts';
 import type { RecordKeeping } from '../exchange/record.ts';

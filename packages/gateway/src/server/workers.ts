@@ -1,8 +1,8 @@
 /** The primary process of `sluice serve --workers`: starts workers, replaces those that crash, and stops all of them. */
 
 import cluster, { type Worker } from 'node:cluster';
-import { ConfigError } from '../config/document.ts';
 import { findConfig } from '../config/load.ts';
+import { ConfigError } from '../config/problems.ts';
 import type { GatewayState, ResolveOptions } from '../config/resolve.ts';
 import { readConfig, resolveEnvironment } from '../config/watch.ts';
 import type { Logger } from '../observe/log.ts';

@@ -35,6 +35,13 @@ export class StreamOutput {
   }
 }
 
+/** A text of at most `width` characters. Its middle is left out: names differ at their ends. */
+export function shorten(text: string, width: number): string {
+  if (text.length <= width) return text;
+  const end = Math.floor((width - 1) / 2);
+  return `${text.slice(0, Math.max(width - 1 - end, 0))}…${end > 0 ? text.slice(-end) : ''}`;
+}
+
 /** Rows as aligned lines; the last cell of a row is not padded. `paint` colours cells after padding. */
 export function formatColumns(rows: readonly (readonly string[])[], paint: readonly ((cell: string) => string)[] = []): string[] {
   const widths: number[] = [];

@@ -152,7 +152,7 @@ describe('a gateway', () => {
     [{}, false],
     [{ npm_lifecycle_event: 'start' }, true],
   ])('the welcome of a gateway with %j explains how the command is installed: %s', (env, isExplained) => {
-    expect(formatWelcome(gateway, pico.createColors(false), env).includes('npm run install-sluice')).toBe(isExplained);
+    expect(formatWelcome(gateway, pico.createColors(false), { env }).includes('npm run install-sluice')).toBe(isExplained);
   });
 
   test('the welcome has a link whose token opens one session, and no log has it', async () => {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config/document.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { ConfigError } from '../../src/config/problems.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { parseOptions } from '../../src/config/schema.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config/document.ts';
 import { createDefaultSource, loadConfig } from '../../src/config/load.ts';
 import type { Options } from '../../src/config/options.ts';
+import { ConfigError } from '../../src/config/problems.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
 
@@ -260,13 +260,13 @@ const BAD: Bad[] = [
   {
     name: 'an open quote',
     text: `providers:\n  a: { api_key: "${CANARY}\n`,
-    says: ['2:17: missing closing quote', '3:1: flow map in block collection'],
+    says: ['2:17: missing closing quote', '3:1: the { before is not closed; add }'],
   },
-  { name: 'an open bracket', text: 'models: { a: [b\n', says: ['2:1: flow sequence in block collection'] },
+  { name: 'an open bracket', text: 'models: { a: [b\n', says: ['2:1: the [ before is not closed; add ]'] },
   {
     name: 'no colon',
     text: `providers:\n  a:\n    api_key ${CANARY}\n    repair: true\n`,
-    says: ['3:5: implicit keys need to be on a single line'],
+    says: ['3:5: the name of a setting must be on a single line'],
   },
   {
     name: 'a star without quotes',
@@ -279,7 +279,7 @@ const BAD: Bad[] = [
     says: ['2:6: models.a: unknown YAML anchor; put a name that begins with * in quotes'],
   },
   { name: 'two documents', text: 'log: {}\n---\nlog: {}\n', says: ['2:1: the file must contain one YAML document'] },
-  { name: 'a tag', text: `providers: { a: { api_key: !!js/function ${CANARY} } }`, says: ['1:28: unresolved tag'] },
+  { name: 'a tag', text: `providers: { a: { api_key: !!js/function ${CANARY} } }`, says: ['1:28: unknown YAML tag'] },
   { name: 'the prototype', text: '__proto__: { listen: {} }', says: ['1:1: __proto__ is not a valid name'] },
   {
     name: 'the prototype, deeper',

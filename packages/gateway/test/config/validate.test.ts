@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config/document.ts';
+import { ConfigError } from '../../src/config/problems.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
 import { MAX_VALIDATED_LENGTH, validateConfig } from '../../src/config/validate.ts';
 import { readConfig } from '../../src/config/watch.ts';

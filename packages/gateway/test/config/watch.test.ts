@@ -111,7 +111,7 @@ test('a Kubernetes volume, a replaced symlink to a symlink, is reloaded', async 
 });
 
 test.each([
-  ['syntax', 'listen: [', 'flow sequence'],
+  ['syntax', 'listen: [', 'the [ before is not closed'],
   ['an unknown key', 'listn: {}', 'did you mean "listen"?'],
   ['a variable', `listen: { host: \${NOPE} }`, 'NOPE is not set'],
   ['open to the world', 'listen: { host: 0.0.0.0 }', 'is reachable from other machines'],

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ConfigError } from '../../src/config/document.ts';
+import { ConfigError } from '../../src/config/problems.ts';
 import { type Running, run } from '../../src/server/run.ts';
 import { Gateway } from '../../src/server/server.ts';
 import { expectAnswered, expectRefused } from './check.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config/document.ts';
+import { ConfigError } from '../../src/config/problems.ts';
 import { SecretRegistry } from '../../src/config/secrets.ts';
 import { createDirectory } from '../../src/server/directory.ts';
 import { DemoTransport } from '../../src/upstream/demo.ts';

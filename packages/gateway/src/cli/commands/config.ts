@@ -1,6 +1,6 @@
 import { didYouMean, oneLine } from '@sluice/lab/text';
-import { ConfigError, type Problem } from '../../config/document.ts';
 import { findConfig } from '../../config/load.ts';
+import { ConfigError, type Problem } from '../../config/problems.ts';
 import { redactPatterns } from '../../config/secret-patterns.ts';
 import { SecretRegistry } from '../../config/secrets.ts';
 import { readConfig } from '../../config/watch.ts';

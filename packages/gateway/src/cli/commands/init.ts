@@ -1,6 +1,6 @@
 import { oneLine } from '@sluice/lab/text';
-import type { Problem } from '../../config/document.ts';
 import { createDefaultSource } from '../../config/load.ts';
+import type { Problem } from '../../config/problems.ts';
 import type { ConfiguredProvider } from '../../config/providers.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { redactPatterns } from '../../config/secret-patterns.ts';

@@ -3,8 +3,8 @@
 import type { CanonicalRequest, ProtocolId } from '@sluice/core';
 import { CODECS, decodeRequest } from '@sluice/core/engine';
 import { oneLine } from '@sluice/lab/text';
-import { ConfigError } from '../../config/document.ts';
 import { createDefaultSource, findConfig } from '../../config/load.ts';
+import { ConfigError } from '../../config/problems.ts';
 import { explainUnknownModel, type GatewayState, type Rule, resolveConfig } from '../../config/resolve.ts';
 import { SecretRegistry } from '../../config/secrets.ts';
 import { loadWhole } from '../../config/shared.ts';

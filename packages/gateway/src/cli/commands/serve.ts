@@ -103,7 +103,7 @@ const logListening = ({ url, file, state, log }: Running): void =>
 const formatStart = (running: Running, json: boolean, io: CliIo): string =>
   json
     ? (formatJsonLine(buildWelcome(running))?.join('') ?? '')
-    : formatWelcome(running, chooseColors(io.stdout, io.env), io.env);
+    : formatWelcome(running, chooseColors(io.stdout, io.env), { columns: io.stdout.columns, env: io.env });
 
 async function stop({ log, state, close }: Running): Promise<void> {
   log.info({ deadline_ms: state.limits.drainMs }, 'draining');
