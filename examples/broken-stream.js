@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { accumulate } from '@sluice/core';
 import { main } from '../packages/gateway/dist/cli/main.js';
 
+// A reader such as `head` may close the pipe.
+process.stdout.on('error', () => process.exit());
+
 const path = fileURLToPath(new URL('broken-stream.sse', import.meta.url));
 const file = relative(process.cwd(), path);
 

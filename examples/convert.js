@@ -4,6 +4,9 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { convertRequest, convertStream } from '@sluice/core';
 
+// A reader such as `head` may close the pipe.
+process.stdout.on('error', () => process.exit());
+
 const anthropicRequest = {
   model: 'claude-sonnet-5',
   max_tokens: 1024,

@@ -1,6 +1,9 @@
 // A tool, with the SDK of OpenAI and whichever model the gateway has. The last line of the prompt makes the demo model call it.
 import OpenAI from 'openai';
 
+// A reader such as `head` may close the pipe.
+process.stdout.on('error', () => process.exit());
+
 const { SLUICE_URL = 'http://127.0.0.1:4141', SLUICE_KEY = 'any', SLUICE_MODEL = 'demo/hello' } = process.env;
 const client = new OpenAI({ baseURL: `${SLUICE_URL}/v1`, apiKey: SLUICE_KEY });
 

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -21,12 +22,30 @@ afterAll(() => gateway.close(0));
 
 const env = () => ({ PATH: process.env['PATH'], SLUICE_URL: gateway.url });
 
+/** Runs a program whose output nobody reads, as behind `head -c 0`. */
+async function runClosed(args: string[]): Promise<{ code: number | null; stderr: string }> {
+  const child = spawn(process.execPath, args, { env: env() });
+  child.stdout.destroy();
+  let stderr = '';
+  child.stderr.on('data', (data) => (stderr += String(data)));
+  const [code] = (await once(child, 'close')) as [number | null]; // its arguments
+  return { code, stderr };
+}
+
 describe('examples for SDKs', { concurrent: true }, () => {
   const programs = readdirSync(`${folder}clients`).filter((name) => name.endsWith('.js'));
 
   test.each(RUN)('%s gets a response of the demo model', async (name) => {
     const { stdout } = await execute(process.execPath, ['--import', aliases, `${folder}clients/${name}`], { env: env() });
     expect(stdout).toContain(name === 'tools.js' ? 'The tool returned: Rain in' : 'This is the demo model of Sluice');
+  });
+
+  test.each(RUN)('%s ends quietly when its reader closes the pipe', async (name) => {
+    expect(await runClosed(['--import', aliases, `${folder}clients/${name}`])).toEqual({ code: 0, stderr: '' });
+  });
+
+  test.each(['convert.js', 'broken-stream.js'])('%s ends quietly when its reader closes the pipe', async (name) => {
+    expect(await runClosed([folder + name])).toEqual({ code: 0, stderr: '' });
   });
 
   test.each(programs.filter((name) => !RUN.includes(name)))('%s parses', async (name) => {
