@@ -162,8 +162,9 @@ export class TlsServer {
     // Node would pass the failure on as an unreadable request, and respond in plain text to a TLS client.
     this.server.removeAllListeners('tlsClientError');
     this.server.on('tlsClientError', (error, socket) => {
+      const plain = this.#handshakes.get(namePeer(socket));
       socket.destroy();
-      onFailed(error);
+      onFailed(error, plain?.writable ? plain : undefined);
     });
   }
 
@@ -181,8 +182,8 @@ export class TlsServer {
 interface TlsServerOptions {
   /** How long a handshake may take. */
   readonly handshakeMs: number;
-  /** A handshake failed, for example because the client sent plain HTTP. */
-  readonly onFailed: (error: Error) => void;
+  /** A handshake failed. A client that has sent plain HTTP can be sent a response on the connection below; it must be closed. */
+  readonly onFailed: (error: Error, plain: Socket | undefined) => void;
 }
 
 const namePeer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -63,21 +63,37 @@ type Fields = Readonly<Record<string, unknown>>;
 const formatTime = (date: Date): string =>
   [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':');
 
-/** Formats `200  anthropic-messages → openai-chat  fast → groq/llama-3  120 in, 45 out  832 ms`. */
+/** Formats `200  anthropic-messages → openai-chat  fast → groq/llama-3  120 in, 45 out  832 ms`, and `200 cut  …` in yellow. */
 function formatRequest(fields: Fields, { dim, green, red, yellow }: Colors): string {
   const status = Number(fields['status']);
-  const paint = status < 400 ? green : status < 500 ? yellow : red;
   const isFine = status < 400 && fields['ending'] === REQUEST_MESSAGE;
+  const paint = isFine ? green : status < 500 ? yellow : red;
   const parts: [text: string, paint: (text: string) => string][] = [
-    [String(status), paint],
+    [isFine || status >= 400 ? String(status) : `${status} ${describeCut(fields)}`, paint],
     [formatRoute(fields), String],
     [formatModel(fields), String],
     [formatTokens(fields), String],
     [`${fields['ms']} ms`, dim],
-    [isFine ? '' : formatFailure(fields), status < 400 ? yellow : paint],
+    [isFine ? '' : formatFailure(fields), paint],
   ];
   return parts.flatMap(([text, color]) => (text === '' ? [] : [color(oneLine(text))])).join('  ');
 }
+
+/** What became of a response after its head with status 200, in a word. */
+function describeCut({ ending, error }: Fields): string {
+  if (error === 'STREAM_TRUNCATED') return ENDING_WORDS['upstream_truncated'] ?? '';
+  const word = typeof ending === 'string' && Object.hasOwn(ENDING_WORDS, ending) ? ENDING_WORDS[ending] : undefined;
+  return word ?? 'failed';
+}
+
+const ENDING_WORDS: Readonly<Record<string, string>> = {
+  upstream_truncated: 'cut',
+  upstream_malformed: 'malformed',
+  timeout: 'timed out',
+  stopped: 'stopped',
+  client_aborted: 'left',
+  client_stalled: 'stalled',
+};
 
 const joinTexts = (values: readonly unknown[], separator: string): string =>
   values.filter((value) => typeof value === 'string' && value !== '').join(separator);

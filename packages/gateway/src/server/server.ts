@@ -39,6 +39,7 @@ export class Gateway {
   readonly #console = new Console();
   #isDraining = false;
   #acceptFailedAt = Number.NEGATIVE_INFINITY;
+  #schemeWarnedAt = Number.NEGATIVE_INFINITY;
 
   /** `admin` serves `/admin`; without it, there is none. With `tls`, the gateway serves HTTPS. `instance`: see instance.ts. */
   constructor(services: Services, admin?: AdminApi, tls?: TlsPair, instance = '') {
@@ -139,9 +140,25 @@ export class Gateway {
   };
 
   /** Usually plain HTTP, or a client that does not trust the certificate. */
-  readonly #onHandshakeFailed = (error: Error): void => {
+  readonly #onHandshakeFailed = (error: Error, plain: Socket | undefined): void => {
     this.#services.log.debug({ error: String(readCode(error)) }, 'TLS handshake failed');
+    if (readCode(error) !== 'ERR_SSL_HTTP_REQUEST') {
+      plain?.destroy();
+      return;
+    }
+    this.#warnOfScheme('http');
+    // The TLS socket that listened for its errors is gone.
+    plain?.on('error', () => plain.destroy());
+    if (plain) endWithReply(plain, encodeError(PLAIN_REQUEST.error, { to: findRoute('/', {}).client }), randomUUID());
   };
+
+  /** Clients retry, so one line per minute says what is wrong. */
+  #warnOfScheme(scheme: keyof typeof WRONG_SCHEMES): void {
+    const { log, now } = this.#services;
+    if (now() < this.#schemeWarnedAt + SCHEME_LOG_MS) return;
+    this.#schemeWarnedAt = now();
+    log.warn({ hint: WRONG_SCHEMES[scheme] }, `a client sent ${scheme === 'http' ? 'plain HTTP' : 'TLS'} to this port`);
+  }
 
   readonly #onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const id = randomUUID();
@@ -237,6 +254,7 @@ export class Gateway {
 
   /** If a handler is still reading the body, it responds; otherwise the response is written to the socket. */
   #refuseUnreadable(error: Error, socket: Socket): void {
+    if (isHandshake(error)) this.#warnOfScheme('https');
     const requests = this.#services.streams.underWay.map(({ response }) => response.req);
     const waiting = requests.find((request) => request.socket === socket && !request.complete);
     if (waiting && hasLeft(error)) socket.destroy();
@@ -367,10 +385,29 @@ function respondUnreadable(error: Error, socket: Socket, log: Logger): void {
   endWithReply(socket, reply, id);
 }
 
+/** Whether the client began a TLS handshake: a record of type 22 of a version 3.x. */
+const isHandshake = (error: Error): boolean => {
+  const packet = readPacket(error);
+  return packet[0] === 0x16 && packet[1] === 0x03;
+};
+
+/** What the parser could not read; empty when it is not known. */
+const readPacket = (error: Error): Buffer =>
+  'rawPacket' in error && error.rawPacket instanceof Buffer ? error.rawPacket : Buffer.alloc(0);
+
+/** What to do about a client that uses the other scheme. */
+const WRONG_SCHEMES = {
+  http: 'the gateway serves HTTPS here (listen.tls): use https:// in the address of the client',
+  https: 'the gateway serves plain HTTP here: use http:// in the address of the client, or set listen.tls',
+} as const;
+
+const PLAIN_REQUEST = refusal(400, 'INVALID_INPUT', 'this port serves HTTPS; use https:// in the address');
+
+const SCHEME_LOG_MS = 60_000;
+
 /** The request target of the first line, if it was read: it determines the client's protocol. */
 function readTarget(error: Error): string {
-  const packet = 'rawPacket' in error && error.rawPacket instanceof Buffer ? error.rawPacket : Buffer.alloc(0);
-  return /^[A-Z]+ (\S+) HTTP\//.exec(packet.toString('latin1', 0, MAX_LINE_BYTES))?.[1] ?? '/';
+  return /^[A-Z]+ (\S+) HTTP\//.exec(readPacket(error).toString('latin1', 0, MAX_LINE_BYTES))?.[1] ?? '/';
 }
 
 const MAX_LINE_BYTES = 2048;

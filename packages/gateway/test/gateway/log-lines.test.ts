@@ -57,7 +57,7 @@ describe('a line for a terminal', () => {
     [
       'a stream that failed after its head',
       { ...REQUEST, ending: 'upstream_error', error: 'STREAM_TRUNCATED', reason: 'ended early' },
-      '200  anthropic-messages → openai-chat  fast → groq/llama  12 in, 3 out  832 ms  STREAM_TRUNCATED: ended early',
+      '200 cut  anthropic-messages → openai-chat  fast → groq/llama  12 in, 3 out  832 ms  STREAM_TRUNCATED: ended early',
     ],
     [
       'a request without a provider',
@@ -84,6 +84,23 @@ describe('a line for a terminal', () => {
       'warn attempt failed  provider=groq  attempt=1',
     ],
   ])('%s', (_, record, line) => expect(format(record)).toBe(line));
+
+  test.each([
+    ['answered', undefined, '200'],
+    ['upstream_truncated', undefined, '200 cut'],
+    ['upstream_error', 'STREAM_TRUNCATED', '200 cut'],
+    ['upstream_error', 'OVERLOADED', '200 failed'],
+    ['upstream_malformed', undefined, '200 malformed'],
+    ['timeout', undefined, '200 timed out'],
+    ['stopped', undefined, '200 stopped'],
+    ['client_aborted', undefined, '200 left'],
+    ['client_stalled', undefined, '200 stalled'],
+    ['something_new', undefined, '200 failed'],
+  ])('a response that ended with %s (%s) begins with %s', (ending, error, status) => {
+    const colors = pico.createColors(true);
+    const line = createLineFormat(colors)(JSON.stringify({ level: 'info', time: 0, msg: 'answered', ...REQUEST, ending, error }));
+    expect(line).toContain(` ${(status === '200' ? colors.green : colors.yellow)(status)}  `);
+  });
 
   test('escapes what could control the terminal', () => {
     const line = format({ ...REQUEST, requested: 'x\u001b[2J\ny', status: 500, error: 'E', reason: 'a\u202eb' });

@@ -159,7 +159,6 @@ describe('handshakes', () => {
   const port = (): number => Number(new URL(gateway.url).port);
 
   test.each([
-    ['plain HTTP', requestText('GET', '/health/live')],
     ['HTTP/2 without TLS', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['noise', '\0'.repeat(1000)],
     ['SSH', 'SSH-2.0-OpenSSH_9.6\r\n'],
@@ -169,6 +168,30 @@ describe('handshakes', () => {
     // At most a TLS alert; nothing of the gateway.
     expect(client.received.length).toBeLessThan(16);
     expect(gateway.services.streams.count).toBe(0);
+  });
+
+  test('plain HTTP gets a response that names the scheme, and one line of the log does so, too', async () => {
+    for (let count = 0; count < 3; count++) {
+      const client = await RawClient.open(gateway.url.replace('https', 'http'));
+      await client.send(requestText('GET', '/health/live')).closed();
+      const reply = parseReply(client.received);
+      expect([reply?.status, String(reply?.body)]).toEqual([400, expect.stringContaining('serves HTTPS; use https://')]);
+    }
+    const warnings = () => gateway.log().filter(({ msg }) => msg === 'a client sent plain HTTP to this port');
+    await eventually(() => warnings().length > 0);
+    expect(warnings()).toEqual([expect.objectContaining({ level: 'warn', hint: expect.stringContaining('use https://') })]);
+  });
+
+  test('TLS at a port without it is one line of the log', async () => {
+    const plain = await startGateway({ scheme: 'http', clock, config: { providers: providersAt(faultd) } });
+    const hello = async (): Promise<void> => {
+      const socket = connectTls({ port: Number(new URL(plain.url).port), host: '127.0.0.1', rejectUnauthorized: false });
+      await new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
+    };
+    for (let count = 0; count < 3; count++) await hello();
+    const warnings = plain.log().filter(({ msg }) => msg === 'a client sent TLS to this port');
+    expect(warnings).toEqual([expect.objectContaining({ level: 'warn', hint: expect.stringContaining('use http://') })]);
+    await plain.close();
   });
 
   test('a client that sends nothing is disconnected after header_timeout', async () => {
