@@ -227,7 +227,10 @@ function parseJson(text: string): unknown {
     const hint = isStream
       ? 'this is a stream; use "sluice convert stream"'
       : String(error instanceof Error ? error.message : error);
-    throw new InputError('not_json', text.trim() === '' ? 'the input is empty' : `not JSON: ${hint}`);
+    throw new InputError(
+      'not_json',
+      text.trim() === '' ? 'the input is empty' : `not JSON: ${hint}; check that the file is whole and has the JSON body alone`,
+    );
   }
 }
 

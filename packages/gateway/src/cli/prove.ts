@@ -4,7 +4,7 @@ import type { AccumulatedError, Protocol, ProtocolId } from '@sluice/core';
 import { StreamAccumulator } from '@sluice/core/engine';
 import type { Body, Failure } from '@sluice/lab/prove';
 import { oneLine } from '@sluice/lab/text';
-import { UnreadableError } from '../terminal/errors.ts';
+import { formatInputError, UnreadableError } from '../terminal/errors.ts';
 import type { Source } from '../terminal/inputs.ts';
 import { type Colors, formatBytes, wrapText } from '../terminal/text.ts';
 
@@ -83,7 +83,7 @@ interface PropertyCount {
 export function showProof(proof: FileProof, { colors, columns }: ReportStyle): string {
   const { file, protocol, properties, failures, error } = proof;
   const name = colors.bold(file === '-' ? 'standard input' : oneLine(file));
-  if (error) return `${colors.red('✗')} ${name}  ${oneLine(`${error.code}: ${error.message}`)}\n`;
+  if (error) return `${colors.red('✗')} ${name}  ${oneLine(formatInputError(error))}\n`;
   const mark = failures.length === 0 ? colors.green('✓') : colors.red('✗');
   const head = `${mark} ${name}  ${colors.dim(`${protocol}, ${formatCount(sumCounts(properties, 'tried'), 'check')}`)}`;
   const lines = failures.flatMap(({ property, message, case: path }) => [

@@ -8,7 +8,7 @@ import { SettingFiles } from './files.ts';
 import type { Options } from './options.ts';
 import { ConfigError, type Path, type Problem } from './problems.ts';
 import { type Issue, parseOptions } from './schema.ts';
-import { listKeysAt } from './schema-shape.ts';
+import { findDescription, listKeysAt } from './schema-shape.ts';
 import type { Env } from './secrets.ts';
 
 /** Parses and validates YAML or JSON. Throws a `ConfigError` with all problems of form. */
@@ -136,7 +136,7 @@ function listIssueProblems(issue: Issue, base: Path, value: unknown, document: C
     const inner = findMeant(issue.errors);
     if (inner) return inner.flatMap((cause) => listIssueProblems(cause, path, value, document));
   }
-  return [document.problem(path, buildMessage(issue, readAt(value, path)))];
+  return [document.problem(path, buildMessage(issue, path, readAt(value, path)))];
 }
 
 /** The alternative of a union that was meant: its type is right, but its content is not. */
@@ -145,10 +145,15 @@ const findMeant = (alternatives: readonly (readonly Issue[])[]): readonly Issue[
 
 const INNER_ISSUES: ReadonlySet<Issue['code']> = new Set(['too_small', 'unrecognized_keys']);
 
-function buildMessage(issue: Issue, value: unknown): string {
+function buildMessage(issue: Issue, path: Path, value: unknown): string {
   switch (issue.code) {
-    case 'invalid_type':
-      return value === undefined ? 'is required' : `must be ${TYPE_NAMES[issue.expected] ?? `of type ${issue.expected}`}`;
+    case 'invalid_type': {
+      if (value === undefined) return `is required${describeForm(path)}`;
+      // A setting with a form has a message of its own; that of zod is "Invalid input: expected …".
+      if (!issue.message.startsWith('Invalid input')) return issue.message;
+      if (path.length === 0) return NOT_A_MAP;
+      return `must be ${TYPE_NAMES[issue.expected] ?? `of type ${issue.expected}`}${describeForm(path)}`;
+    }
     case 'invalid_value':
       return `must be one of ${issue.values.map(String).join(', ')}${didYouMean(String(value), issue.values.map(String))}`;
     case 'too_small':
@@ -160,6 +165,15 @@ function buildMessage(issue: Issue, value: unknown): string {
     default:
       return issue.message;
   }
+}
+
+/** The file is something else: a text, a list, or binary. */
+const NOT_A_MAP = 'must be a map of settings, such as "listen: { port: 4141 }"; "sluice init FILE" writes an example';
+
+/** What the schema says about a setting. A list or map explains itself by its settings. */
+function describeForm(path: Path): string {
+  const text = findDescription(path);
+  return text === undefined ? '' : `: ${text.slice(0, 1).toLowerCase()}${text.slice(1).replace(/\.$/, '')}`;
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {

@@ -11,6 +11,7 @@ interface SchemaNode {
   anyOf?: SchemaNode[];
   enum?: unknown[];
   const?: unknown;
+  description?: string;
 }
 
 /** Built once: it takes 10 ms, and a file may have thousands of unknown keys. */
@@ -20,6 +21,13 @@ const readSchema = (): SchemaNode => (jsonSchema ??= buildJsonSchema() as Schema
 
 /** The keys that the map at a path may have. */
 export const listKeysAt = (path: Path): string[] => findShapes(path).flatMap(({ properties = {} }) => Object.keys(properties));
+
+/** What the schema says about the value at a path, for one that is neither a map nor a list. */
+export function findDescription(path: Path): string | undefined {
+  const shapes = findShapes(path);
+  if (shapes.some(({ properties, additionalProperties, items }) => properties ?? additionalProperties ?? items)) return undefined;
+  return shapes.find(({ description }) => description !== undefined)?.description;
+}
 
 /** What a path is: a map of settings, a map with names of the user, or something else. */
 export function findMapKind(path: Path): 'settings' | 'names' | undefined {

@@ -118,6 +118,12 @@ export function findAdvice({ code, canonical }: AccumulatedError, source: 'file'
   return own[code] ?? own[canonical] ?? ADVICE[canonical];
 }
 
+/** An error of an input in one line, with what to do about a body that is no response. */
+export function formatInputError({ code, message }: AccumulatedError): string {
+  const advice = Object.hasOwn(OWN_ADVICE, code) && !message.includes('--') ? OWN_ADVICE[code] : undefined;
+  return `${code}: ${message}${advice === undefined ? '' : `; ${advice.slice(0, 1).toLowerCase()}${advice.slice(1).replace(/\.$/, '')}`}`;
+}
+
 /** The code of a probe without a response. */
 export const NO_RESPONSE = 'no_response';
 

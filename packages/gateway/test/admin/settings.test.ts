@@ -22,7 +22,7 @@ describe('admin and metrics in the configuration', () => {
   ])('%s', (yaml, expected) => expect(stateOf({ yaml }).metricsListen).toEqual(expected));
 
   test.each([
-    ['metrics: { listen: 9464 }', 'must be text'],
+    ['metrics: { listen: 9464 }', 'must be host:port'],
     ['metrics: { listen: ":9464" }', 'must be host:port'],
     ['metrics: { listen: "::1:9464" }', 'must be host:port'],
     ['metrics: { listen: "a:99999" }', 'must be host:port'],

@@ -144,7 +144,7 @@ function detectProtocol(body: Uint8Array): ProtocolId {
     reason = error?.message ?? '';
   }
   throw new InspectError(
-    `no protocol can be recognised${reason === '' ? '' : ` (${reason})`}; choose the protocol of the upstream`,
+    `no protocol can be recognised${reason === '' ? '' : ` (${reason})`}; check that it is the body of a response, or choose its protocol`,
   );
 }
 

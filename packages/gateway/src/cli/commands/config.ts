@@ -55,7 +55,7 @@ function findAction(word: string | undefined): Action {
   throw new UsageError(
     word === undefined
       ? `name an action: ${known.map((name) => `config ${name}`).join(', ')}`
-      : `unknown action "${oneLine(word)}"${didYouMean(word, known)}; known: ${known.join(', ')}`,
+      : `unknown action "${oneLine(word)}"${didYouMean(word, known)}\nKnown actions: ${known.join(', ')}`,
   );
 }
 

@@ -139,7 +139,11 @@ async function readKey({ 'key-env': name, 'key-stdin': isStdin }: Options, io: C
   if (name === undefined && !isStdin) return undefined;
   const key = name === undefined ? (await readFileBytes('-', io)).toString() : (io.env[name] ?? '');
   if (key.trim() !== '') return key.trim();
-  throw new UsageError(name === undefined ? 'standard input has no key' : `the environment variable ${oneLine(name)} is not set`);
+  throw new UsageError(
+    name === undefined
+      ? 'standard input has no key'
+      : `the environment variable ${oneLine(name)} is not set; set it, or name another with --key-env`,
+  );
 }
 
 const showStyle = ({ stdout, env }: CliIo): ShowStyle => ({ colors: chooseColors(stdout, env), columns: stdout.columns });

@@ -123,7 +123,7 @@ function findAction(word: string | undefined): Action {
   throw new UsageError(
     word === undefined
       ? `name an action: ${known.join(', ')}`
-      : `unknown action "${oneLine(word)}"${didYouMean(word, known)}; known: ${known.join(', ')}`,
+      : `unknown action "${oneLine(word)}"${didYouMean(word, known)}\nKnown actions: ${known.join(', ')}`,
   );
 }
 

@@ -107,10 +107,11 @@ async function list(source: LedgerSource, filter: LogFilter, limit: number, log:
 async function showOne(source: LedgerSource, id: string, filter: LogFilter, log: Log): Promise<number> {
   const detail = (await source.get(id)) ?? (await findOne(source, filter));
   if (detail === null) {
-    await log.remark(`no exchange has the id ${id}`);
+    await log.remark(`no exchange has the id ${id}; "sluice log" lists the newest, with their ids`);
     return EXIT.failed;
   }
   await log.writeDetail(detail);
+  if (source.console !== undefined) await log.remark(`in the console: ${source.console}/#/exchanges?id=${detail.exchange.id}`);
   return EXIT.ok;
 }
 

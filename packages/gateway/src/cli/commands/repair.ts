@@ -2,7 +2,7 @@ import { constants, isUtf8 } from 'node:buffer';
 import type { AccumulatedError, Protocol } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
-import { describeFailure, EXIT, findAdvice, UnreadableError, UsageError } from '../../terminal/errors.ts';
+import { describeFailure, EXIT, findAdvice, formatInputError, UnreadableError, UsageError } from '../../terminal/errors.ts';
 import { chooseProtocols, findSources, forEachSource, isSkipped, readBytes, type Source } from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine, StreamOutput } from '../../terminal/text.ts';
@@ -128,7 +128,7 @@ async function printRepairs(file: string, { chunks, repaired, notes }: Repaired,
 async function reportError(file: string, error: AccumulatedError, io: CliIo): Promise<void> {
   const advice = findAdvice(error);
   await io.stderr.write(
-    `${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(`${error.code}: ${error.message}`)}\n`,
+    `${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(formatInputError(error))}\n`,
   );
   if (advice !== undefined && io.stderr.isTTY) await io.stderr.write(`  ${advice}\n`);
 }

@@ -4,7 +4,7 @@ import type { CanonicalRequest, ProtocolId } from '@sluice/core';
 import { CODECS, decodeRequest } from '@sluice/core/engine';
 import { oneLine } from '@sluice/lab/text';
 import { createDefaultSource, findConfig } from '../../config/load.ts';
-import { ConfigError } from '../../config/problems.ts';
+import { ConfigError, formatPath } from '../../config/problems.ts';
 import { explainUnknownModel, type GatewayState, type Rule, resolveConfig } from '../../config/resolve.ts';
 import { SecretRegistry } from '../../config/secrets.ts';
 import { loadWhole } from '../../config/shared.ts';
@@ -79,12 +79,19 @@ async function readState(config: string | undefined, io: CliIo): Promise<Gateway
   try {
     const source =
       file === undefined ? createDefaultSource() : await loadWhole(file, (await readFileBytes(file, io)).toString(), io.env);
-    return resolveConfig(source, { env: io.env, secrets: new SecretRegistry() });
+    const unset = source.missing.filter(({ path }) => PROVIDER_SECRET.test(path.join('.')));
+    for (const { path, message } of unset)
+      await io.stderr.write(`sluice: ${oneLine(formatPath(path))}: ${oneLine(message)}; the route does not depend on it\n`);
+    const missing = source.missing.filter((problem) => !unset.includes(problem));
+    return resolveConfig({ ...source, missing }, { env: io.env, secrets: new SecretRegistry() });
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error });
     throw error;
   }
 }
+
+/** Secrets that are needed for sending only. */
+const PROVIDER_SECRET = /^providers\..*\.(api_keys?(\.\d+)?|headers\.[^.]+)$/;
 
 /** The protocol of a request body, which decides how it is read. */
 function chooseProtocol(name: string | undefined, body: unknown): ProtocolId {

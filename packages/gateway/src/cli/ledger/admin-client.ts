@@ -29,11 +29,14 @@ const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
 export class AdminClient {
   /** For messages. */
   readonly name: string;
+  /** Of the gateway. */
+  readonly url: string;
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(url: string, key: string | undefined) {
     this.name = `the gateway at ${url}`;
+    this.url = url;
     this.#base = `${url}/admin/v1`;
     this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
   }

@@ -24,10 +24,12 @@ const MAX_KEY_NAMES = 200_000;
 /** Reads from a gateway. */
 export class GatewaySource implements LedgerSource {
   readonly name: string;
+  readonly console: string;
   readonly #client: AdminClient;
 
   constructor(client: AdminClient) {
     this.name = client.name;
+    this.console = client.url;
     this.#client = client;
   }
 

@@ -32,6 +32,8 @@ export type Notify = (text: string) => Promise<void>;
 export interface LedgerSource {
   /** For messages. */
   readonly name: string;
+  /** The address of the console; absent without a gateway. */
+  readonly console?: string;
   /** A page of exchanges, newest first. */
   list(query: PageQuery): Promise<ExchangePage>;
   /** One exchange by its id; null when it is unknown. */
