@@ -88,7 +88,9 @@ describe('sluice config check', () => {
     expect(code).toBe(1);
     expect(stdout).toContain('c.yaml:2:3: listen: unknown key "prt"; did you mean "port"?\n');
     expect(stdout).toContain('c.yaml:5:14: providers.openai.api_key: ');
-    expect(stdout).toContain('c.yaml:6:15: providers.openai.base_url: must be text: base URL without the endpoint, for example https://');
+    expect(stdout).toContain(
+      'c.yaml:6:15: providers.openai.base_url: must be text: base URL without the endpoint, for example https://',
+    );
     expect(stdout).toMatch(/\n3 problems\n$/);
   });
 
@@ -108,7 +110,13 @@ describe('sluice config check', () => {
             column: 14,
             message: expect.stringContaining('NOT_SET'),
           },
-          { severity: 'error', path: ['providers', 'openai', 'base_url'], line: 6, column: 15, message: expect.stringMatching(/^must be text: base URL/) },
+          {
+            severity: 'error',
+            path: ['providers', 'openai', 'base_url'],
+            line: 6,
+            column: 15,
+            message: expect.stringMatching(/^must be text: base URL/),
+          },
         ],
         providers: [],
         models: [],

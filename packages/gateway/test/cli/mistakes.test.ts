@@ -186,7 +186,13 @@ const MISTAKES: readonly Mistake[] = [
     where: '127.0.0.1:9',
     remedy: 'start the server, or correct its address',
   },
-  { argv: 'prices gpt-5-turbo-nano', code: 1, wrong: 'no price is known', where: '"gpt-5-turbo-nano"', remedy: 'did you mean' },
+  {
+    argv: 'prices gpt-5-turbo-nano',
+    code: 1,
+    wrong: 'no price is known',
+    where: '"gpt-5-turbo-nano"',
+    remedy: 'set one under "prices"',
+  },
   { argv: 'prices --provider opnai', code: 2, wrong: 'unknown provider', where: '"opnai"', remedy: 'did you mean "openai"?' },
   {
     argv: 'route fats --config {files}/unset.yaml',

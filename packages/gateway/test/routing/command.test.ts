@@ -78,6 +78,23 @@ const ROWS: Row[] = [
 ];
 
 describe('sluice route', () => {
+  test('needs no key of a provider', async () => {
+    const text = `providers: { mine: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", api_key: env:NO_KEY, headers: { x-a: "a \${NO_TOKEN}" } } }`;
+    const result = await run(['route', 'mine/x', '--config', 'c.yaml'], { files: { 'c.yaml': text } });
+    expect(result).toMatchObject({ code: 0, stdout: 'mine/x\n' });
+    for (const [setting, name] of [
+      ['api_key', 'NO_KEY'],
+      ['headers.x-a', 'NO_TOKEN'],
+    ])
+      expect(result.stderr).toContain(`providers.mine.${setting}: the environment variable ${name} is not set`);
+  });
+
+  test('needs the other variables', async () => {
+    const text = 'listen: { host: env:NO_HOST }\nmodels: { a: demo/hello }';
+    const result = await run(['route', 'a', '--config', 'c.yaml'], { files: { 'c.yaml': text } });
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining('NO_HOST is not set; set it') });
+  });
+
   test.each(ROWS)('$argv', async ({ argv, code, stdout = [], stderr = '' }) => {
     const result = await run(['route', ...argv, '--config', 'c.yaml'], WORLD);
     expect(result).toMatchObject({ code, stderr: expect.stringContaining(stderr) });

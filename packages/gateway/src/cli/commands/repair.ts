@@ -3,7 +3,15 @@ import type { AccumulatedError, Protocol } from '@sluice/core';
 import { oneLine } from '@sluice/lab/text';
 import { type Repaired, repairStream } from '../../doctor/repair.ts';
 import { describeFailure, EXIT, findAdvice, formatInputError, UnreadableError, UsageError } from '../../terminal/errors.ts';
-import { chooseProtocols, findSources, forEachSource, isSkipped, readBytes, type Source } from '../../terminal/inputs.ts';
+import {
+  chooseProtocols,
+  findSources,
+  forEachSource,
+  isNoResponse,
+  isSkipped,
+  readBytes,
+  type Source,
+} from '../../terminal/inputs.ts';
 import type { CliIo } from '../../terminal/io.ts';
 import { chooseColors, formatJsonLine, StreamOutput } from '../../terminal/text.ts';
 import { checkOutputs, outputPath } from '../convert.ts';
@@ -130,5 +138,5 @@ async function reportError(file: string, error: AccumulatedError, io: CliIo): Pr
   await io.stderr.write(
     `${chooseColors(io.stderr, io.env).red('sluice:')} ${oneLine(file)}: ${oneLine(formatInputError(error))}\n`,
   );
-  if (advice !== undefined && io.stderr.isTTY) await io.stderr.write(`  ${advice}\n`);
+  if (advice !== undefined && io.stderr.isTTY && !isNoResponse(error)) await io.stderr.write(`  ${advice}\n`);
 }
