@@ -123,7 +123,11 @@ test.each<[string, readonly string[], string]>([
   ['an upstream that is none', ['record', '--upstream', 'api.openai.com'], 'must be a URL'],
   ['a key in the upstream', ['record', '--upstream', 'https://user:sk-1@api.openai.com'], 'must not contain a key'],
   ['a tape in the wrong place', ['record', 'tapes', '--upstream', 'http://127.0.0.1:1'], '--out'],
-  ['a folder that cannot be', ['record', '--upstream', 'http://127.0.0.1:1', '--out', '/dev/null/x'], 'cannot be used: a part of the path is a file'],
+  [
+    'a folder that cannot be',
+    ['record', '--upstream', 'http://127.0.0.1:1', '--out', '/dev/null/x'],
+    'cannot be used: a part of the path is a file',
+  ],
 ])('wrong usage: %s', async (_, argv, message) => {
   const outcome = await run(argv.map((word) => (word === 'TAPE' ? tape() : word)));
   expect(outcome.code).toBe(2);

@@ -42,7 +42,7 @@ const comparePlaces = ({ place: a }: Problem, { place: b }: Problem): number =>
   (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
 
 /** Formats `sluice.yaml:4:7: providers.grok: …` and the line that it is about. */
-export function describeProblem({ message, path, place }: Problem): string {
+function describeProblem({ message, path, place }: Problem): string {
   const subject = path.length === 0 ? message : `${formatPath(path)}: ${message}`;
   return place ? `${place.file}:${place.line}:${place.column}: ${subject}\n${place.excerpt}` : subject;
 }

@@ -135,7 +135,9 @@ const INVALID_NAME = `\${…} must contain the name of an environment variable`;
 
 function readVariable(name: string, env: Env): Expanded {
   const text = readEnv(env, name);
-  return text === undefined ? { fault: `the environment variable ${name} is not set; set it, or change the reference` } : { text, isReference: true };
+  return text === undefined
+    ? { fault: `the environment variable ${name} is not set; set it, or change the reference` }
+    : { text, isReference: true };
 }
 
 /** What the environment has for a provider; undefined when no variable is set. */

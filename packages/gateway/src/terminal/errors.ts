@@ -39,7 +39,7 @@ export function isBrokenPipe(error: unknown): boolean {
 }
 
 /** An error of reading a file as a message with advice. */
-export function describeSystemError(code: string, error: unknown, file: string): AccumulatedError {
+function describeSystemError(code: string, error: unknown, file: string): AccumulatedError {
   const known = Object.hasOwn(SYSTEM_ERRORS, code) ? SYSTEM_ERRORS[code] : undefined;
   const isUrl = code === 'ENOENT' && /^https?:\/\//.test(file);
   const message = isUrl ? `this is a URL, not a file; save the response first: curl -N ${file} > FILE` : known?.read;

@@ -103,7 +103,8 @@ test('log ID shows one exchange', async () => {
     else sendJson(response, { detail: 'no exchange has this id' }, 404);
   });
   for (const word of [createExchange().id, 'a144084cc0df']) {
-    const { code, stdout } = await run(['log', word, '--url', url]);
+    const { code, stdout, stderr } = await run(['log', word, '--url', url]);
+    expect(stderr).toMatch(new RegExp(`in the console: ${url}/#/exchanges\\?id=[\\w-]+\\n$`));
     expect(code).toBe(0);
     expect(stdout).toContain('1. groq/llama 200 answered');
     expect(stdout).toContain('started after 0 ms');

@@ -296,7 +296,7 @@ limits_store: { url: env:REDIS_URL, expected_nodes: 2 }
       [['rollback'], 'name the version'],
       [['rollback', 'x'], 'VERSION must be a number'],
       [['history', '--expect', '1'], '--expect cannot be used with "config history"'],
-      [['undo'], 'unknown action "undo"; known: check, push'],
+      [['undo'], 'unknown action "undo"\nKnown actions: check, push'],
     ] as const)
       expect(await config(url, args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     const secret = await push(url, write('a'), '--comment', `key sk-${SECRET}`);

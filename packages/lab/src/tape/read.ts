@@ -78,7 +78,10 @@ async function readStream(path: string): Promise<Exchange> {
   const accumulator = new StreamAccumulator({ protocol: Object.values(PROTOCOLS) });
   accumulator.push(await readBody());
   const { protocol, model } = accumulator.finish();
-  if (protocol === null) throw new TapeError(`${oneLine(path)} is not a response stream of a known protocol; name a tape of "sluice record", or the body of a response`);
+  if (protocol === null)
+    throw new TapeError(
+      `${oneLine(path)} is not a response stream of a known protocol; name a tape of "sluice record", or the body of a response`,
+    );
   return {
     name: basename(path),
     protocol,
