@@ -108,6 +108,38 @@ describe('sluice doctor --url', () => {
     expect(outcome.code).toBe(1);
   });
 
+  test.each<[what: string, argv: string[], answer: Answer, text: string]>([
+    [
+      'no endpoint of any protocol',
+      [],
+      (_, response) => response.writeHead(404).end('nothing here'),
+      'has none of POST /v1/chat/completions, /v1/messages, /v1/responses, ',
+    ],
+    [
+      'no endpoint of the protocol',
+      ['--protocol', 'openai'],
+      (_, response) => response.writeHead(404).end('nothing here'),
+      'has no POST /v1/chat/completions (404); correct the path of --url, or name another protocol with --protocol',
+    ],
+    [
+      'a page',
+      ['--protocol', 'openai'],
+      (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>hello</html>'),
+      'not as an API of models: check the port and the path of --url',
+    ],
+    [
+      'no key',
+      ['--protocol', 'openai'],
+      (_, response) => refuse(response, 401, { error: { message: 'no key', type: 'invalid_request_error' } }),
+      'name the variable that holds it with --key-env',
+    ],
+  ])('a server with %s: what to do', async (_, argv, answer, text) => {
+    const outcome = await visit(['--url', `${url}/v1`, ...argv], answer);
+    expect(outcome.stdout).toContain(text);
+    expect(outcome.stdout).not.toContain('status page');
+    expect(outcome.code).toBe(1);
+  });
+
   test('an unreachable server is an error', async () => {
     const outcome = await visit(['--url', 'http://127.0.0.1:1', '--protocol', 'openai'], goodChat);
     expect(outcome.stdout).toMatch(/no response/);
