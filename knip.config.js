@@ -26,8 +26,8 @@ export default {
       project: ['examples/*.js', 'fixtures/**/*.js', 'scripts/**', 'test/**', '!scripts/runtimes/programs/**'],
       // They run with the packages of the clients, which are installed outside of the repository.
       ignore: ['scripts/clients/state/*.mjs'],
-      // Those of the chart: a Helm of the system, or the Go that builds one.
-      ignoreBinaries: ['helm', 'go'],
+      // Those of the chart: a Helm of the system, or the Go that builds one. The others boot a machine for the guide of systemd.
+      ignoreBinaries: ['helm', 'go', 'systemd-nspawn', 'nsenter', 'apt-get', 'debootstrap'],
       // The first is of the gateway, whose databases scripts/upgrade reads; the second is in test/sdk-next, with a lockfile of its own; the third
       // is of the console, whose elements tsconfig.json reads; the others are programs that scripts/check-packages.js runs, and what the site has
       // in its own lockfile.

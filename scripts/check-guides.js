@@ -1,5 +1,5 @@
 /**
- * Follows the guides as new users do: `npm run guides`, or `npm run guides -- --only team`. Every guide is read from top to bottom by another
+ * Follows the guides as new users do: `npm run guides`, or `npm run guides -- --only team,agent`. Every guide is read from top to bottom by another
  * user, with a home of its own and nothing but node, git and npm; each command must succeed and print what the guide shows. The guide for
  * systemd is followed by root of a machine that is booted for it. Prints commands and minutes of each guide, and what was skipped and why.
  *
@@ -70,9 +70,7 @@ try {
 }
 
 async function followAll() {
-  const chosen = GUIDES.filter(({ name }) => options.only === undefined || name === options.only);
-  if (chosen.length === 0)
-    throw new Error(`no guide is called "${options.only}"; known: ${GUIDES.map(({ name }) => name).join(', ')}`);
+  const chosen = chooseGuides();
   for (const port of PORTS) if (await isListening(port)) throw new Error(`port ${port} is in use; the guides need it`);
   process.umask(0o022);
   chmodSync(folder, 0o755);
@@ -84,6 +82,14 @@ async function followAll() {
   const results = [];
   for (const guide of chosen) results.push(await follow(guide, providers));
   report(results);
+}
+
+function chooseGuides() {
+  const known = GUIDES.map(({ name }) => name);
+  const names = options.only?.split(',') ?? known;
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`no guide is called "${unknown}"; known: ${known.join(', ')}`);
+  return GUIDES.filter(({ name }) => names.includes(name));
 }
 
 async function follow(guide, providers) {

@@ -121,12 +121,9 @@ const written = execFileSync(
   .split('\n')
   .filter((name) => /\.(md|js|ts|tsx|sh|ya?ml|html)$/.test(name) && name !== 'CHANGELOG.md');
 
-/** Files that still have it, until the packages are published or the guide of the installation is rewritten. */
-const NPX_LEFT = new Set(['docs/install.md', 'examples/ci/doctor.yml']);
-
 test('the command is "sluice" everywhere: npx would fetch a package that is not published', () => {
   expect(written.length).toBeGreaterThan(500);
-  const found = written.filter((name) => !NPX_LEFT.has(name) && NPX_OF_OURS.test(readFileSync(join(root, name), 'utf8')));
+  const found = written.filter((name) => NPX_OF_OURS.test(readFileSync(join(root, name), 'utf8')));
   expect(found).toEqual([]);
 });
 

@@ -29,6 +29,7 @@ const PROOFS = [
   { name: 'adapters', script: './adapters.js' },
   { name: 'long-tests', script: './long-tests.js' },
   { name: 'chart', script: './chart.js' },
+  { name: 'guides', script: '../../scripts/check-guides.js' },
   { name: 'site', script: './site.js' },
   { name: 'loaded-tests', script: './loaded-tests.js' },
 ];

@@ -27,7 +27,8 @@ export async function readSettings(root, file) {
   const load = (name) => import(pathToFileURL(join(root, `packages/gateway/out/config/${name}.js`)));
   const [{ loadConfig }, { resolveConfig }, { SecretRegistry }] = await Promise.all(['load', 'resolve', 'secrets'].map(load));
   const source = loadConfig(file, readFileSync(file, 'utf8'), VARIABLES);
-  const { keys, ...state } = resolveConfig(source, { env: VARIABLES, secrets: new SecretRegistry() });
+  // Warnings are texts, and name the place of the file.
+  const { keys, warnings: _, ...state } = resolveConfig(source, { env: VARIABLES, secrets: new SecretRegistry() });
   const listTargets = (model, protocol) =>
     state.resolveModel(model, protocol)?.map(({ provider, model: name }) => `${provider.id}/${name}`) ?? [];
   return flatten({

@@ -241,7 +241,11 @@ export const LINES: Readonly<Record<string, readonly LineShape[]>> = {
     { when: '`list`, `show`, `edit` and `revoke`: per key', keys: KEY },
     {
       when: '`create` and `rotate`: once',
-      keys: { key: 'the key, with the keys above', secret: 'the secret, which is shown only here' },
+      keys: {
+        key: 'the key, with the keys above',
+        secret: 'the secret, which is shown only here',
+        is_persistent: 'whether the key survives a restart of the gateway; false for data in memory',
+      },
     },
   ],
   audit: [

@@ -44,8 +44,8 @@ test('empty fields are not sent', () => expect(Object.keys(buildChat(DRAFT))).to
 
 test.each<[Partial<Draft>, string]>([
   [{ model: ' ' }, 'Choose a model'],
-  [{ messages: [] }, 'message of the user'],
-  [{ messages: [user('')] }, 'message of the user'],
+  [{ messages: [] }, 'user message'],
+  [{ messages: [user('')] }, 'user message'],
   [{ temperature: 'warm' }, 'Temperature must be a number'],
   [{ tools: '{' }, 'Tools must be a JSON list'],
   [{ tools: '{"name":"a"}' }, 'Tools must be a JSON list'],

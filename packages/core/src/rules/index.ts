@@ -40,7 +40,11 @@ export const RULES: Record<RuleId, Rule> = /* @__PURE__ */ joinRules(
 
 function joinRules(texts: Record<RuleId, RuleText>, facts: Record<RuleId, RuleFacts>): Record<RuleId, Rule> {
   const ids = Object.keys(texts) as RuleId[]; // keys() does not know the keys
-  const rules = ids.map((id) => [id, { ...texts[id], ...facts[id] }]);
+  const rules = ids.map((id) => {
+    const { explanation, ...others } = facts[id];
+    const { title, remedy } = texts[id];
+    return [id, { title, explanation, remedy, ...others }];
+  });
   return Object.fromEntries(rules) as Record<RuleId, Rule>; // fromEntries does not know the keys
 }
 

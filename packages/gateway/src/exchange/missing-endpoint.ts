@@ -17,10 +17,11 @@ export interface Called {
  * Undefined when the response is about something else, such as a model that does not exist.
  */
 export function findMissingEndpoint(reply: WireReply, error: CanonicalError, called: Called): CanonicalError | undefined {
-  if (!isMissing(reply, error)) return undefined;
+  const endpoint = readEndpoint(called);
+  if (!isMissing(reply, error) || (called.isForwarded && mayNameObject(called.method, endpoint))) return undefined;
   const { status } = reply;
   const { protocol = 'openai-chat' } = error.upstream ?? {};
-  const where = `${formatProvider(called)} has no ${called.method} ${readEndpoint(called)} (${status})`;
+  const where = `${formatProvider(called)} has no ${called.method} ${endpoint} (${status})`;
   const remedy = called.isForwarded ? 'use an endpoint that it has, or a model of another provider' : WRONG_SERVER;
   return {
     ...error,
@@ -40,6 +41,10 @@ function isMissing({ status, body }: WireReply, { message, upstream }: Canonical
   const text = message.slice(0, MAX_READ).trim();
   return DEFAULT_TEXT.test(text) || (typeof body === 'string' && isPage(body));
 }
+
+/** Whether it may be an object of the path that is missing, not the endpoint: a file, a batch, a model. */
+const mayNameObject = (method: string, endpoint: string): boolean =>
+  method !== 'POST' || !/^(?:\/v\d+\w*)?[a-z_/-]+$/.test(endpoint);
 
 /** A page, or nothing: no model server reports a missing model by it. */
 const isPage = (body: string): boolean => /^\s*(?:$|<)/.test(body.slice(0, MAX_READ));
