@@ -128,31 +128,34 @@ function createHome({ name, hasClaude = false }, providers) {
 /** Root of a machine that runs systemd, with a clone. */
 async function createMachine() {
   const machine = new Machine(folder);
-  await machine.start();
-  const home = join(machine.root, 'root');
+  try {
+    await machine.start();
+    const session = openMachine(machine);
+    const end = () => session.end().finally(() => machine.end());
+    return { session, repository: '/root/repository', end };
+  } catch (error) {
+    await machine.end();
+    throw error;
+  }
+}
+
+function openMachine({ root, shell }) {
+  const home = join(root, 'root');
   writeCurlSettings(home);
   cpSync(repository, join(home, 'repository'), { recursive: true });
   for (const file of Object.values(NETWORK).filter((value) => existsSync(value))) {
-    mkdirSync(dirname(join(machine.root, file)), { recursive: true });
-    cpSync(file, join(machine.root, file), { recursive: true, dereference: true });
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    cpSync(file, join(root, file), { recursive: true, dereference: true });
   }
-  const env = {
-    ...NETWORK,
-    HOME: '/root',
-    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-    LANG: 'C.UTF-8',
-    NO_COLOR: '1',
-  };
-  const session = new Session({ shell: machine.shell, cwd: '/', env }, home, '/root');
-  const end = async () => {
-    await session.end();
-    await machine.end();
-  };
-  return { session, repository: '/root/repository', end };
+  const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  const env = { ...NETWORK, HOME: '/root', PATH: path, LANG: 'C.UTF-8', NO_COLOR: '1' };
+  return new Session({ shell, cwd: '/', env }, home, '/root');
 }
 
 /** A response with an error fails a step; by itself, curl prints it and succeeds. */
-const writeCurlSettings = (home) => writeFileSync(join(home, '.curlrc'), 'fail-with-body\n');
+function writeCurlSettings(home) {
+  writeFileSync(join(home, '.curlrc'), 'fail-with-body\n');
+}
 
 async function take(step, { page, session, counts }) {
   const code = fillIn(step.code);

@@ -51,14 +51,18 @@ export class Machine {
 
   /** The command that runs a shell in it, as root. */
   get shell() {
-    return ['nsenter', '--all', `--target=${this.id}`, '--wd=/root', 'bash', '--noprofile', '--norc'];
+    return [...this.#enter(), 'bash', '--noprofile', '--norc'];
+  }
+
+  #enter() {
+    return ['nsenter', '--all', '--root', '--wd=/root', `--target=${this.id}`];
   }
 
   async end() {
     if (this.#boot && this.#boot.exitCode === null) {
       const ended = new Promise((resolve) => this.#boot.once('exit', resolve));
       if (this.id > 0) process.kill(this.id, 'SIGKILL');
-      else this.#boot.kill('SIGKILL');
+      this.#boot.kill('SIGKILL');
       await ended;
     }
     rmSync(this.#root, { recursive: true, force: true });
@@ -83,8 +87,9 @@ export class Machine {
   }
 
   #isRunning() {
+    const [program, ...args] = this.#enter();
     try {
-      execFileSync('nsenter', ['--all', `--target=${this.id}`, 'systemctl', 'is-system-running'], { stdio: 'pipe' });
+      execFileSync(program, [...args, 'systemctl', 'is-system-running'], { stdio: 'pipe', timeout: 10_000 });
       return true;
     } catch (error) {
       // "degraded": something that a machine without devices cannot start; services work.
