@@ -151,12 +151,21 @@ describe('sluice env', () => {
     expect(JSON.parse(args.at(-2) ?? '')).toMatchObject({ model: ODD[3], stream: true });
   });
 
+  test.each(ofLanguage('sh'))('%s: its address is one argument, whatever is in it', async (id) => {
+    const { stdout } = await run(['env', id, '--url', "http://h:1/$(echo x)'&"]);
+    const args = execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${stdout}`])
+      .toString()
+      .split('\0');
+    expect(args).toContain("http://h:1/$(echo%20x)'&/v1/chat/completions");
+  });
+
   test.each(IDS.filter((id) => CLIENTS[id]?.steps))('%s: its steps are comments, whatever is in them', async (id) => {
-    const { stdout } = await run(['env', id, '--key', 'a\nb', '--model', 'c\nd']);
+    // A carriage return ends a line of PowerShell, too.
+    const { stdout } = await run(['env', id, '--key', 'a\nb\re', '--model', 'c\nd\rf']);
     expect(
       stdout
         .trimEnd()
-        .split('\n')
+        .split(/[\r\n]/)
         .filter((line) => !line.startsWith('#')),
     ).toEqual([]);
   });

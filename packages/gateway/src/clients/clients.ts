@@ -249,7 +249,7 @@ setDefaultOpenAIClient(new OpenAI({ baseURL: ${quoteForCode(`${target.url}/v1`)}
 function curlSnippet(target: Target): string {
   const body = JSON.stringify({ model: chooseModelName(target), stream: true, messages: [{ role: 'user', content: 'Hello' }] });
   const key = quoteForShell(`authorization: Bearer ${target.key}`);
-  return `curl -N ${target.url}/v1/chat/completions -H ${key} -H 'content-type: application/json' \\
+  return `curl -N ${quoteForShell(`${target.url}/v1/chat/completions`)} -H ${key} -H 'content-type: application/json' \\
   -d ${quoteForShell(body)}`;
 }
 

@@ -53,7 +53,8 @@ export function setupLines(client: Client, target: Target, shell: Shell): string
   ];
 }
 
-const comment = (text: string, prefix: string): string[] => text.split('\n').map((line) => `${prefix}${line}`.trimEnd());
+/** A carriage return alone ends a line of PowerShell. */
+const comment = (text: string, prefix: string): string[] => text.split(/\r\n?|\n/).map((line) => `${prefix}${line}`.trimEnd());
 
 /** How one client is set up, as text. */
 export interface ClientSetup {
