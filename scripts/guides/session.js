@@ -38,6 +38,8 @@ export class Session {
       stdio: ['pipe', 'inherit', 'inherit', 'pipe'],
       detached: true,
     });
+    // A shell that was ended reads no more: EPIPE.
+    this.#shell.stdin.on('error', () => undefined);
     this.#results = createInterface({ input: this.#shell.stdio[3] })[Symbol.asyncIterator]();
   }
 

@@ -92,7 +92,10 @@ function startProgram(args) {
       stream.on('data', (data) => {
         printed = (printed + data).slice(-10_000);
         const address = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0];
-        if (address) resolve(address);
+        if (!address) return;
+        // Nor do its pipes keep this process, once the address is known.
+        for (const pipe of [program.stdout, program.stderr]) pipe.unref();
+        resolve(address);
       });
     program.once('exit', () => reject(new Error(`sluice ${args[0]} ended: ${printed}`)));
   });
