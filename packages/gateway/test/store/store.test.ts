@@ -218,6 +218,14 @@ describe('backup and restore', () => {
     old.close();
   });
 
+  test('a backup that was killed does not prevent the next one of a process with the same id', async () => {
+    const store = await start();
+    const file = join(createFolder(), 'backup.db');
+    writeFileSync(`${file}.${process.pid}.unfinished`, 'a part');
+    await store.backup(file);
+    expect(readdirSync(join(file, '..'))).toEqual(['backup.db']);
+  });
+
   test('a new folder can be filled from a backup', async () => {
     const store = await start();
     const id = await exchange(store);

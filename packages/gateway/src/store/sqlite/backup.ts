@@ -50,6 +50,8 @@ const findReason = (errors: string): string => /^\w*Error.*$/m.exec(errors)?.[0]
 export async function backUp(folder: string, file: string): Promise<void> {
   if (existsSync(file)) throw createExistsError(file);
   const unfinished = `${file}.${process.pid}.unfinished`;
+  // Of a process with the same id that was killed, as in a container.
+  rmSync(unfinished, { force: true });
   // Created here, for its mode, and so that a path that cannot be written is an error of the system.
   closeSync(openSync(unfinished, 'wx', 0o600));
   try {
