@@ -10,6 +10,7 @@ import { type Call, chooseRepeat, type Line, putDispositionFirst, type Receiver 
 import { mayBeBilled } from '../upstream/retry.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { Destination } from './destination.ts';
+import { findObject } from './known-endpoints.ts';
 import { findMissingEndpoint } from './missing-endpoint.ts';
 import type { Result } from './model-request.ts';
 import type { ExchangeObserver } from './observer.ts';
@@ -278,7 +279,11 @@ class Passage implements Receiver {
     const wire: WireReply = { status: this.#status, headers: this.#headers, body: parseJson(text) ?? text };
     const exchange = createExchange(route.client, route.client, { provider: this.#endpoint.provider, passthrough: true });
     const read = exchange.readError(wire);
-    const missing = findMissingEndpoint(wire, read, { ...this.#endpoint, ...this.#called, isForwarded: true });
+    const { method, url } = this.#called;
+    const isAboutObject = findObject(route.client.id, method, route.path.split('?', 1)[0] ?? '')?.id !== undefined;
+    const missing = isAboutObject
+      ? undefined
+      : findMissingEndpoint(wire, read, { ...this.#endpoint, method, url, isForwarded: true });
     const converted = missing ? exchange.failure(missing) : exchange.error(wire);
     const reply = { ...converted, headers: { ...wire.headers, ...converted.headers } };
     const result: End = { status: reply.status, ending: 'upstream_error', error: missing ?? read };

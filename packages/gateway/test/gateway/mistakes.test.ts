@@ -628,6 +628,14 @@ test.each([
   expect(code).toMatch(/model_not_found|DeploymentNotFound|not_found_error|NOT_FOUND/);
 });
 
+test.each([
+  ['GET', '/v1/files/file-1', { error: { message: 'File not found', type: 'invalid_request_error', param: 'id', code: null } }],
+  ['DELETE', '/v1/files/file-1', { error: { message: 'Not found', type: 'invalid_request_error', param: null, code: null } }],
+] as const)('%s %s of an object that does not exist is no missing endpoint', async (method, path, body) => {
+  faultd.play(json(404, body));
+  expect(await send(open.url, path, { method })).toMatchObject({ status: 404, json: body });
+});
+
 test('a negative max_tokens is left to the upstream, whose message is kept', async () => {
   const message = 'max_tokens: Input should be greater than or equal to 1';
   faultd.play(json(400, { type: 'error', error: { type: 'invalid_request_error', message } }));
