@@ -173,7 +173,8 @@ const NOT_A_MAP = 'must be a map of settings, such as "listen: { port: 4141 }"; 
 /** What the schema says about a setting. A list or map explains itself by its settings. */
 function describeForm(path: Path): string {
   const text = findDescription(path);
-  return text === undefined ? '' : `: ${text.slice(0, 1).toLowerCase()}${text.slice(1).replace(/\.$/, '')}`;
+  // Not of an abbreviation or a name: "US dollars", "OpenAI-Project".
+  return text === undefined ? '' : `: ${text.replace(/^[A-Z](?=[a-z]*\W)/, (first) => first.toLowerCase()).replace(/\.$/, '')}`;
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {

@@ -141,6 +141,15 @@ const BAD: Bad[] = [
     ],
   },
   {
+    name: 'a setting whose description begins with an abbreviation',
+    text: 'budgets: [{ tag: a }]\nproviders: { openai: { api_key: 5, project: 5 } }',
+    says: [
+      '1:11: budgets[0].limit: is required: US dollars and a period',
+      '2:33: providers.openai.api_key: must be text: API key.',
+      '2:45: providers.openai.project: must be text: OpenAI-Project',
+    ],
+  },
+  {
     name: 'a passthrough that is not one of its values',
     text: 'providers: { groq: { passthrough: none } }',
     says: ['1:35: providers.groq.passthrough: must be one of off, known, all'],
