@@ -110,7 +110,7 @@ function isPlainKey({ scalar, source, path, isBroken, hasValue }: Key): boolean 
   if (name !== scalar.value) return false;
   if (isSettingName(name) || name === '<<') return true;
   if (!hasValue || name.length > MAX_NAME_LENGTH) return false;
-  if (section === 'providers') return true;
+  if (section === 'providers') return !isBroken || PROVIDER_ID.test(name);
   if (isBroken) return false;
   const kind = findMapKind(path);
   return kind === 'names' || (kind === 'settings' && WORD.test(name));
@@ -120,6 +120,9 @@ const unquote = (source: string): string => /^(["'])([^"'\\]*)\1$/.exec(source)?
 
 /** Longer texts are no names. */
 const MAX_NAME_LENGTH = 40;
+
+/** In a broken file, anything else may be the rest of a text. */
+const PROVIDER_ID = /^[\w.-]+$/;
 
 /** An unknown setting is most likely a misspelt one. */
 const WORD = /^[a-z_$-]+$/i;

@@ -131,13 +131,20 @@ function listProblems(issues: readonly Issue[], value: unknown, document: Config
 function listIssueProblems(issue: Issue, base: Path, value: unknown, document: ConfigDocument): Problem[] {
   const path: Path = [...base, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => createUnknownKeyProblem(path, key, document));
-  if (issue.code === 'invalid_key') return [document.problem(path, issue.issues[0]?.message ?? 'is not a valid name', 'key')];
+  if (issue.code === 'invalid_key') {
+    const problem = document.problem(path, issue.issues[0]?.message ?? 'is not a valid name', 'key');
+    // A name that is none is often "name: value" in quotes, and the value a secret.
+    const isHidden = path.at(-2) === 'headers' && !HEADER_NAME.test(String(path.at(-1)));
+    return [isHidden ? { ...problem, path: path.slice(0, -1) } : problem];
+  }
   if (issue.code === 'invalid_union') {
     const inner = findMeant(issue.errors);
     if (inner) return inner.flatMap((cause) => listIssueProblems(cause, path, value, document));
   }
   return [document.problem(path, buildMessage(issue, path, readAt(value, path)))];
 }
+
+const HEADER_NAME = /^[\w-]+$/;
 
 /** The alternative of a union that was meant: its type is right, but its content is not. */
 const findMeant = (alternatives: readonly (readonly Issue[])[]): readonly Issue[] | undefined =>

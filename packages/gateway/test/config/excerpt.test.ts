@@ -171,6 +171,12 @@ describe('an excerpt shows', () => {
     ['no text in the place of a map', 'admin: { key: { hunter: two } }', ['admin', 'key'], 'admin: { key: { ***: *** } }'],
     ['names of a broken file that are settings', 'admin: { key: hunter: two', ['admin'], 'admin: { key: ***: ***'],
     ['no name of a broken file that is none', 'admin: { "hunter": x, key: [ }', ['admin'], 'admin: { ***: ***, key: [ }'],
+    [
+      'no rest of a broken text in the place of a provider',
+      'providers:\n  a: "Bea"\n  rer hunter2", y: `z',
+      ['providers'],
+      '  ***: ***',
+    ],
     ['no escaped name', 'admin: { "hun\\u0074er": x }', ['admin'], 'admin: { ***: *** }'],
     ['the merge key', 'a: &a { key: hunter }\nadmin: { <<: *a, kye: x }', ['admin', 'kye'], 'admin: { <<: ***, kye: *** }'],
   ])('%s', (_, text, path, line) => expect(show(text, path)).toBe(line));

@@ -150,6 +150,11 @@ const BAD: Bad[] = [
     ],
   },
   {
+    name: 'a header whose value is in its name',
+    text: 'providers: { groq: { headers: { "x-token: hunter2": } } }',
+    says: ['1:33: providers.groq.headers: is not a valid header name'],
+  },
+  {
     name: 'a passthrough that is not one of its values',
     text: 'providers: { groq: { passthrough: none } }',
     says: ['1:35: providers.groq.passthrough: must be one of off, known, all'],
