@@ -16,6 +16,9 @@ import { CONSOLE, listEntries, PACKAGES, ROOT } from './build/packages.js';
 
 const { values: options } = parseArgs({ options: { force: { type: 'boolean', default: false } } });
 
+/** Why nothing can be built; empty when it is printed already. */
+class BuildError extends Error {}
+
 /** What is built, in order, each with its steps. A step begins with one line, because some take as long as a request. */
 const TARGETS = {
   packages: [
@@ -37,14 +40,20 @@ const onWait = () => say('another process builds this checkout; waiting …');
 
 // A build that is up to date writes nothing, so that users who may only read a checkout can use it.
 if (options.force || !isFresh()) {
-  requireWritable();
-  await withLock(build, onWait);
+  try {
+    requireReady();
+    await withLock(build, onWait);
+  } catch (error) {
+    // Not process.exit(), which would leave the lock.
+    process.exitCode = 1;
+    if (!(error instanceof BuildError)) throw error;
+    if (error.message !== '') say(error.message);
+  }
 }
 
 async function build() {
   const stale = Object.keys(TARGETS).filter((name) => options.force || !isFresh(name));
   if (stale.length === 0) return;
-  if (!existsSync(join(ROOT, 'node_modules/typescript'))) fail('the dependencies are not installed; run "npm ci" first');
   const count = stale.flatMap((name) => TARGETS[name]).length;
   const startedAt = Date.now();
   say(`building this checkout … (${count} steps)`);
@@ -65,16 +74,13 @@ function say(message) {
   process.stderr.write(`sluice: ${message}\n`);
 }
 
-function fail(message) {
-  say(message);
-  process.exit(1);
-}
-
-function requireWritable() {
+function requireReady() {
+  if (!existsSync(join(ROOT, 'node_modules/typescript')))
+    throw new BuildError('the dependencies are not installed; run "npm ci" first');
   try {
     accessSync(ROOT, constants.W_OK);
   } catch {
-    fail(
+    throw new BuildError(
       `this checkout is not built, or its sources are newer than its build, and you may not write to ${ROOT}; run "npm ci && npm run build" as the user who owns it`,
     );
   }
@@ -119,7 +125,8 @@ function compile() {
   try {
     execFileSync(process.execPath, [tsc, '-b', ...PACKAGES.map(({ folder }) => folder)], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   } catch {
-    process.exit(1);
+    // The compiler has printed why.
+    throw new BuildError('');
   }
 }
 

@@ -6,7 +6,7 @@
  * `--here` uses the command of this checkout instead of installing a clone. `--with docker,kubectl` runs also the steps that need these.
  * Instead of providers, a gateway with the demo model responds. Claude Code, which one guide starts, is the real one of npm.
  */
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -143,9 +143,10 @@ function openMachine({ root, shell }) {
   const home = join(root, 'root');
   writeCurlSettings(home);
   cpSync(repository, join(home, 'repository'), { recursive: true });
-  for (const file of Object.values(NETWORK).filter((value) => existsSync(value))) {
+  // Files of private authorities; folders of them are the machine's own.
+  for (const file of Object.values(NETWORK).filter((value) => statSync(value, { throwIfNoEntry: false })?.isFile())) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
-    cpSync(file, join(root, file), { recursive: true, dereference: true });
+    cpSync(file, join(root, file), { dereference: true });
   }
   const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
   const env = { ...NETWORK, HOME: '/root', PATH: path, LANG: 'C.UTF-8', NO_COLOR: '1' };

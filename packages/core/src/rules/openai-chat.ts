@@ -88,7 +88,7 @@ export const OPENAI_CHAT_TEXTS = {
   },
   'chat/tool-args-invalid': {
     title: 'Tool arguments are not JSON',
-    remedy: 'Sluice keeps it verbatim and marks the call as invalid; do not run the tool with it.',
+    remedy: 'Sluice keeps them verbatim and marks the call as invalid; do not run the tool with them.',
   },
   'chat/tool-args-not-object': {
     title: 'Tool arguments are JSON but not an object',

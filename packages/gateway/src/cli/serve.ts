@@ -60,7 +60,7 @@ export function formatWelcome(
   const isDemo = providers.length === 0;
   const model = chooseExampleModel(state.models, providers);
   const lines = [
-    `${green('●')} ${bold('Sluice')} listens on ${bold(url)}${file === undefined ? '' : dim(`  (${file})`)}`,
+    `${green('●')} ${bold('Sluice')} listens on ${bold(url)}${file === undefined ? '' : dim(`  (${oneLine(file)})`)}`,
     `  Console: ${bold(buildConsoleUrl(url, issueConsoleToken()))} ${dim('(this link opens it once)')}`,
     '',
     ...(isDemo
@@ -97,7 +97,7 @@ function formatProviders(
     return [shorten(oneLine(id), MAX_ID_WIDTH), protocol, names, keyFrom === undefined ? '' : `(key: ${keyFrom})`] as const;
   });
   const others = [0, 1, 2, 3].reduce((sum, at) => sum + Math.max(...rows.map((row) => row[at]?.length ?? 0)) + 2, 2);
-  const room = Math.max((columns ?? DEFAULT_WIDTH) - others, MIN_ADDRESS_WIDTH);
+  const room = Math.max((columns || DEFAULT_WIDTH) - others, MIN_ADDRESS_WIDTH);
   const cells = rows.map(([id, protocol, names, key], at) => [id, protocol, describeEndpoints(shown[at], room), names, key]);
   return formatColumns(cells, [String, String, String, String, dim]).map((line) => `  ${line.trimEnd()}`);
 }
@@ -108,9 +108,13 @@ function describeEndpoints(provider: ConfiguredProvider | undefined, width: numb
   const [first = '', ...others] = [...new Set(endpoints.map(({ provider: { base_url } }) => base_url))];
   const { origin, pathname } = new URL(first);
   const more = others.length === 0 ? '' : ` +${others.length}`;
-  const address = redactPatterns(oneLine(origin + pathname.replace(/\/$/, '')));
+  const path = pathname.replace(/\/$/, '').split('/');
+  const address = redactPatterns(oneLine(origin + path.map((part) => (PLAIN_SEGMENT.test(part) ? part : '…')).join('/')));
   return shorten(address, width - more.length) + more;
 }
+
+/** A version, or short words. Anything else may be a key. */
+const PLAIN_SEGMENT = /^(?:|v\d[a-z\d]{0,8}|(?=.{1,20}$)[a-z]+(?:[-_.][a-z]+)*)$/;
 
 const MAX_ID_WIDTH = 24;
 

@@ -131,6 +131,8 @@ function isPlainValue(source: string, path: Path, isBroken: boolean): boolean {
   const value = unquote(source);
   if (isReference(value) || /^(true|false|null|~|)$/.test(source)) return true;
   const at = joinPath(path);
+  // The error that forbids a query or a user in an address must not show them.
+  if (at.endsWith('/base_url') && !/^https?:\/\/[\w.[\]:-]+(?:\/[\w.~/:-]*)?$/.test(value)) return false;
   const isSafe = SAFE_TO_SHOW.test(at) || (SAFE_WHEN_SHORT.test(at) && source.length <= 10);
   // In a broken file, the value of one setting may be the rest of the file.
   return isSafe && (!isBroken || isSettingValue(value) || /^\d{1,5}$/.test(value));

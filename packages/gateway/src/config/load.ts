@@ -198,8 +198,10 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 const PLAIN_WORD = /^[a-z_$-]{1,30}$/i;
 
 function createUnknownKeyProblem(path: Path, key: string, document: ConfigDocument): Problem {
-  const shown = PLAIN_WORD.test(key) ? ` "${key}"` : '';
   const { place } = document.problem([...path, key], '', 'key');
+  // In `{ secret }` it may be a value: then the excerpt does not show it, either.
+  const isName = PLAIN_WORD.test(key) && (place?.excerpt.includes(key) ?? true);
+  const shown = isName ? ` "${key}"` : '';
   return { message: `unknown key${shown}${didYouMean(key, listKeysAt(path))}`, path, ...(place && { place }) };
 }
 

@@ -17,11 +17,10 @@ export interface Called {
  * Undefined when the response is about something else, such as a model that does not exist.
  */
 export function findMissingEndpoint(reply: WireReply, error: CanonicalError, called: Called): CanonicalError | undefined {
-  const endpoint = readEndpoint(called);
-  if (!isMissing(reply, error) || (called.isForwarded && mayNameObject(called.method, endpoint))) return undefined;
+  if (!isMissing(reply, error)) return undefined;
   const { status } = reply;
   const { protocol = 'openai-chat' } = error.upstream ?? {};
-  const where = `${formatProvider(called)} has no ${called.method} ${endpoint} (${status})`;
+  const where = `${formatProvider(called)} has no ${called.method} ${readEndpoint(called)} (${status})`;
   const remedy = called.isForwarded ? 'use an endpoint that it has, or a model of another provider' : WRONG_SERVER;
   return {
     ...error,
@@ -33,18 +32,15 @@ export function findMissingEndpoint(reply: WireReply, error: CanonicalError, cal
   };
 }
 
-const WRONG_SERVER = `${REMEDY}; "sluice doctor --url URL" finds the protocol`;
+/** Some servers respond like this to a model that they do not have. */
+const WRONG_SERVER = `${REMEDY}, and the model name; "sluice doctor --url URL" finds the protocol`;
 
 function isMissing({ status, body }: WireReply, { message, upstream }: CanonicalError): boolean {
-  if (status === 405) return true;
-  if (status !== 404 || /model|deployment/i.test(`${upstream?.code ?? ''} ${upstream?.type ?? ''}`)) return false;
+  if ((status !== 404 && status !== 405) || /model|deployment/i.test(`${upstream?.code ?? ''} ${upstream?.type ?? ''}`))
+    return false;
   const text = message.slice(0, MAX_READ).trim();
   return DEFAULT_TEXT.test(text) || (typeof body === 'string' && isPage(body));
 }
-
-/** Whether it may be an object of the path that is missing, not the endpoint: a file, a batch, a model. */
-const mayNameObject = (method: string, endpoint: string): boolean =>
-  method !== 'POST' || !/^(?:\/v\d+\w*)?[a-z_/-]+$/.test(endpoint);
 
 /** A page, or nothing: no model server reports a missing model by it. */
 const isPage = (body: string): boolean => /^\s*(?:$|<)/.test(body.slice(0, MAX_READ));
@@ -57,6 +53,7 @@ const DEFAULT_TEXT = new RegExp(
     // FastAPI, Express, Spring, Go, Hono, llama.cpp, Azure, Anthropic.
     '(?:error )?(?:404:? ?)?(?:(?:the requested )?(?:page|file|resource|path|url|route|endpoint) )?(?:was )?not found\\.?',
     // NestJS, Fastify, Kong, OpenAI; JSON without a message.
+    'method not allowed\\.?',
     'cannot post /.*',
     'route post:.* not found',
     'no route matched.*',

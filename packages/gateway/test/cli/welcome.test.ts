@@ -59,7 +59,7 @@ describe('the welcome of sluice serve', () => {
         expect.stringMatching(/^https:\/\/models\.example\.com\/.+…/),
         '(key: file)',
       ],
-      ['keyed', 'gemini', 'https://models.example.com/***/v1beta'],
+      ['keyed', 'gemini', 'https://models.example.com/…/v1beta'],
       ['several', 'openai-responses', 'http://127.0.0.1:8001/v1 +1'],
       ['openai-responses', 'openai-responses', 'https://api.openai.com/v1', '(key: file)'],
       ['groq', 'openai-chat', 'https://api.groq.com/openai/v1', '(key: GROQ_API_KEY)'],

@@ -500,7 +500,7 @@ const WRONG_UPSTREAMS: readonly Mistake[] = [
   ...UPSTREAMS.flatMap(([client, model, endpoint, code]): Mistake[] => {
     const provider = model.split('/', 1)[0];
     const has = `^provider "${provider}" has no POST ${endpoint}`;
-    const remedy = 'check its base_url and protocol; "sluice doctor --url URL" finds the protocol$';
+    const remedy = 'check its base_url and protocol, and the model name; "sluice doctor --url URL" finds the protocol$';
     const common = { ...ask(client, model), code };
     const failed = (client: ProtocolId): string | null =>
       ({ gemini: 'INTERNAL', 'anthropic-messages': 'api_error' })[client as string] ?? null;
