@@ -111,7 +111,7 @@ function isPlainKey({ scalar, source, path, isBroken, hasValue }: Key): boolean 
   if (isSettingName(name) || name === '<<') return true;
   if (!hasValue || name.length > MAX_NAME_LENGTH) return false;
   if (section === 'providers') return !isBroken || PROVIDER_ID.test(name);
-  if (isBroken) return false;
+  if (isBroken || (path.at(-1) === 'headers' && !HEADER_NAME.test(name))) return false;
   const kind = findMapKind(path);
   return kind === 'names' || (kind === 'settings' && WORD.test(name));
 }
@@ -123,6 +123,9 @@ const MAX_NAME_LENGTH = 40;
 
 /** In a broken file, anything else may be the rest of a text. */
 const PROVIDER_ID = /^[\w.-]+$/;
+
+/** A name that is none is often "name: value" in quotes, and the value a secret. */
+export const HEADER_NAME = /^[\w-]+$/;
 
 /** An unknown setting is most likely a misspelt one. */
 const WORD = /^[a-z_$-]+$/i;

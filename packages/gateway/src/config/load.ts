@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { didYouMean } from '@sluice/lab/text';
 import { ConfigDocument } from './document.ts';
+import { HEADER_NAME } from './excerpt.ts';
 import { SettingFiles } from './files.ts';
 import type { Options } from './options.ts';
 import { ConfigError, type Path, type Problem } from './problems.ts';
@@ -133,7 +134,6 @@ function listIssueProblems(issue: Issue, base: Path, value: unknown, document: C
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => createUnknownKeyProblem(path, key, document));
   if (issue.code === 'invalid_key') {
     const problem = document.problem(path, issue.issues[0]?.message ?? 'is not a valid name', 'key');
-    // A name that is none is often "name: value" in quotes, and the value a secret.
     const isHidden = path.at(-2) === 'headers' && !HEADER_NAME.test(String(path.at(-1)));
     return [isHidden ? { ...problem, path: path.slice(0, -1) } : problem];
   }
@@ -143,8 +143,6 @@ function listIssueProblems(issue: Issue, base: Path, value: unknown, document: C
   }
   return [document.problem(path, buildMessage(issue, path, readAt(value, path)))];
 }
-
-const HEADER_NAME = /^[\w-]+$/;
 
 /** The alternative of a union that was meant: its type is right, but its content is not. */
 const findMeant = (alternatives: readonly (readonly Issue[])[]): readonly Issue[] | undefined =>

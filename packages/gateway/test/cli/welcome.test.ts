@@ -17,7 +17,8 @@ const SETTINGS = {
       base_url: `https://models.example.com/${'deep/'.repeat(30)}v1`,
       api_key: 'env:LONG_KEY',
     },
-    keyed: { protocol: 'gemini', base_url: 'https://models.example.com/sk-abcdef0123456789/v1beta' },
+    // No pattern knows this key.
+    keyed: { protocol: 'gemini', base_url: 'https://models.example.com/zq7Kx9vT2mWp4LbR/v1beta' },
     several: { protocol: 'openai-responses', base_urls: ['http://127.0.0.1:8001/v1', 'http://127.0.0.1:8002/v1'] },
   },
   models: { fast: 'mine/llama', smart: ['mine/llama-large', 'openai/gpt-5'] },

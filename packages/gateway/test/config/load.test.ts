@@ -438,3 +438,24 @@ describe('excerpts', () => {
 
   test.each(ROWS)('%s', (text, excerpt) => expect(refusal(text).problems[0]?.place?.excerpt).toBe(excerpt));
 });
+
+describe('a value in a wrong place is in no message', () => {
+  const provider = (setting: string): string => `providers: { mine: { protocol: openai-chat, ${setting} } }`;
+
+  test.each([
+    ['instead of a setting', 'admin: { hunterword }'],
+    ['in the query of an address', provider('base_url: "https://a.example/v1?code=hunterword"')],
+    ['in the fragment of an address', provider('base_url: "https://a.example/v1#hunterword"')],
+    ['as the password of an address', provider('base_url: "https://u:a/hunterword@a.example"')],
+    ['in the name of a header', provider('base_url: "https://a.example/v1", headers: { "x-token: hunterword": x }')],
+  ])('%s', (_, text) => {
+    let message = '';
+    try {
+      resolveConfig(loadConfig('sluice.yaml', text, ENV), { env: ENV, secrets: new SecretRegistry() });
+    } catch (error) {
+      message = inspect(error, { depth: 9 });
+    }
+    expect(message).toContain('ConfigError');
+    expect(message).not.toContain('hunterword');
+  });
+});
