@@ -101,7 +101,7 @@ async function follow(guide, providers) {
   const begun = performance.now();
   const counts = { commands: 0, skipped: [] };
   try {
-    await expectSuccess(place.session, `git clone --quiet '${place.repository}' sluice && cd sluice`, 0, 'before');
+    await expectSuccess(place.session, `cd && git clone --quiet '${place.repository}' sluice && cd sluice`, 0, 'before');
     const text = readSection(readFileSync(join(ROOT, page), 'utf8'), guide.section);
     if (needs === undefined && !options.here && !text.includes(INSTALLS))
       await expectSuccess(place.session, INSTALLS, 0, 'docs/install.md');
@@ -141,7 +141,6 @@ async function createMachine() {
 
 function openMachine({ root, shell }) {
   const home = join(root, 'root');
-  writeCurlSettings(home);
   cpSync(repository, join(home, 'repository'), { recursive: true });
   // Files of private authorities; folders of them are the machine's own.
   for (const file of Object.values(NETWORK).filter((value) => statSync(value, { throwIfNoEntry: false })?.isFile())) {

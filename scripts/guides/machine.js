@@ -55,7 +55,7 @@ export class Machine {
   }
 
   #enter() {
-    return ['nsenter', '--all', '--root', '--wd=/root', `--target=${this.id}`];
+    return ['nsenter', '--all', '--root', '--wd', `--target=${this.id}`];
   }
 
   async end() {
