@@ -1,106 +1,93 @@
 /**
- * What the repair costs beside the bare SDK, and the linear concat beside that of LangChain: `npm run bench:fetch [-- --rounds N]`. Writes the
- * table of docs/fetch.md.
+ * What the repair costs beside the bare SDK, and the linear concat beside that of LangChain: `npm run bench:fetch`. Writes the table of
+ * docs/fetch.md. `--slices N` and `--processes N` change how much is measured; `--only TEXT` measures the rows whose ids contain it and writes
+ * nothing.
  *
- * Both sides of a ratio take turns within a round, each in a process of its own, as in bench/run.js.
+ * Both sides of a ratio are alive and take turns in short slices. Each has a process of its own: in one process, the repair changes the state of the
+ * garbage collector, and the bare LangChain takes two thirds of the time that it takes alone.
  */
-import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
-import { formatNumber, orderOf, summarize, summarizeRatio } from './statistics.js';
+import { parseArgs } from 'node:util';
+import { ROWS } from './fetch/rows.js';
+import { startSide } from './fetch/side.js';
+import { alternate } from './method/slices.js';
+import { formatNumber, summarize, summarizeRatio } from './method/statistics.js';
 
-const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
-const rounds = Number(options.rounds);
-const CHILD = fileURLToPath(new URL('./child.js', import.meta.url));
+const { values: options } = parseArgs({
+  options: {
+    slices: { type: 'string', default: '9' },
+    processes: { type: 'string', default: '3' },
+    only: { type: 'string' },
+  },
+});
+const [slices, processes] = ['slices', 'processes'].map(readCount);
 const PAGE = new URL('../docs/fetch.md', import.meta.url);
 const BEGIN = '<!-- cost: written by npm run bench:fetch -->';
 const END = '<!-- /cost -->';
-
-/** A few chunks in each piece, as a network delivers them. */
-const stream = (kind, n) => ({ section: 'endToEnd', kind, n, pieceBytes: 1024 });
 /** An SDK and the repair together need longer to warm up than either. */
-const EFFORT = { warmMs: 2000, cpuMs: 400 };
-const parsed = (kind, n) => ({ section: 'accumulate', kind, n });
+const EFFORT = { sliceMs: 100, warmMs: 2000 };
 
-const repair = (client, run, kind) => ({
-  client,
-  what: kind === 'text' ? 'text, 1000 chunks' : 'one call, 1000 chunks',
-  test: stream(kind, 1000),
-  sides: [
-    { name: 'bare', run },
-    { name: 'repaired', run, function: 'endToEndRepaired' },
-  ],
-});
-
-const concat = (n) => ({
-  client: '`concat` of LangChain, then `concatChunks`',
-  what: `one call, ${n} chunks, parsed`,
-  test: parsed('tool', n),
-  sides: [
-    { name: 'bare', run: 'langchain' },
-    { name: 'linear', run: 'langchain', function: 'accumulateLinear' },
-  ],
-});
-
-const CASES = [
-  repair('openai', 'openai', 'text'),
-  repair('openai', 'openai', 'tool'),
-  repair('ai', 'ai', 'text'),
-  repair('ai', 'ai', 'tool'),
-  repair('langchain', 'langchain', 'text'),
-  repair('langchain', 'langchain', 'tool'),
-  concat(1000),
-  concat(4000),
-];
-
-const rows = [];
-for (const one of CASES) {
-  const row = await runCase(one);
-  rows.push(row);
-  console.log(row);
+const rows = ROWS.filter(({ id }) => options.only === undefined || id.includes(options.only));
+if (rows.length === 0) fail(`--only: no row has "${options.only}" in its name; known: ${ROWS.map(({ id }) => id).join(', ')}`);
+const lines = [];
+for (const row of rows) {
+  lines.push(describeRow(row, await measureRow(row)));
+  console.log(lines.at(-1));
 }
-writePage(rows);
+if (options.only === undefined) writePage(lines);
 
-async function runCase({ client, what, test, sides }) {
-  const costs = new Map(sides.map(({ name }) => [name, []]));
-  for (let round = 0; round < rounds; round++)
-    for (const side of orderOf(sides, round)) costs.get(side.name).push(await measureOnce(test, side));
-  const [before, after] = sides.map(({ name }) => costs.get(name));
-  const cells = [formatUs(summarize(before)), formatUs(summarize(after)), formatRatio(summarizeRatio(after, before))];
-  return `| ${[client, what, ...cells].join(' | ')} |`;
+function readCount(name) {
+  const count = Number(options[name]);
+  if (!Number.isInteger(count) || count < 1) fail(`--${name}: must be a positive integer`);
+  return count;
 }
 
-/** CPU nanoseconds a chunk. */
-async function measureOnce(test, subject) {
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    CHILD,
-    JSON.stringify({ case: { ...test, effort: EFFORT }, subject: { ...subject, light: true } }),
-  ]);
-  const { right, cpuNs, units } = JSON.parse(stdout);
-  if (!right) throw new Error(`${subject.run} ${subject.name}: the result is wrong`);
-  return cpuNs / units;
+/** The samples of both sides from all processes, in nanoseconds a chunk. */
+async function measureRow(row) {
+  const found = row.subjects.map(() => []);
+  for (let process = 0; process < processes; process++) {
+    const sides = [];
+    for (const subject of row.subjects) sides.push(await startSide(row, subject, EFFORT));
+    const samples = await alternate(sides, slices, async (side) => ({ value: await side.measure() }));
+    for (const side of sides) await side.end();
+    samples.forEach((own, i) => {
+      found[i].push(...own.map(({ slice, value }) => ({ slice: process * slices + slice, process, value })));
+    });
+  }
+  return found;
 }
 
-function formatUs({ median }) {
-  return `${formatNumber(median / 1000)} µs`;
+function describeRow({ client, stream }, [without, repaired]) {
+  const cells = [client, stream, formatCost(without), formatCost(repaired), formatRatio(summarizeRatio(repaired, without))];
+  return `| ${cells.join(' | ')} |`;
 }
 
-function formatRatio({ median, min, max }) {
-  return `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`;
+function formatCost(samples) {
+  return `${formatNumber(summarize(samples.map(({ value }) => value)).median / 1000)} µs`;
 }
 
-function writePage(lines) {
+function formatRatio({ median, p10, p90 }) {
+  return `${median.toFixed(2)} (${p10.toFixed(2)}–${p90.toFixed(2)})`;
+}
+
+function writePage(rowLines) {
   const text = readFileSync(PAGE, 'utf8');
   const [start, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (start < 0 || end < start) throw new Error(`docs/fetch.md: the markers ${BEGIN} and ${END} are missing`);
-  const table = [
+  const block = [
+    BEGIN,
     'CPU time for each chunk of a stream that conforms, without the repair and with it: the median of ' +
-      `${rounds} rounds, and the ratio within a round with its range (node ${process.version}). The rows of langchain include \`concatChunks\` on the side of the repair.`,
+      `${slices * processes} slices in ${processes} process${processes === 1 ? '' : 'es'}, and the ratio within a slice with its range from p10 to p90 (node ${process.version}). The rows of langchain include \`concatChunks\` on the side of the repair.`,
     '',
     '| client | stream | without | with | ratio |',
     '|---|---|--:|--:|--:|',
-    ...lines,
+    ...rowLines,
+    END,
   ];
-  writeFileSync(PAGE, text.slice(0, start) + [BEGIN, ...table, END].join('\n') + text.slice(end + END.length));
+  writeFileSync(PAGE, text.slice(0, start) + block.join('\n') + text.slice(end + END.length));
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(2);
 }

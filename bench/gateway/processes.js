@@ -1,28 +1,45 @@
-/** Processes on their cores, and what the kernel says of them. */
+/** Processes on their cores: the gateways, the upstream, the load generator, and the one that shows how fast the machine is. */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /** The gateway has a core for itself; upstream and clients share the other one. */
-export const CORES = { gateway: '0', others: '1' };
+export const CORES = { gateway: '0', others: '1', all: '0,1' };
 export const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-export function start(argv, env, core, stdout = 'ignore') {
-  return spawn('taskset', ['-c', core, process.execPath, ...argv], {
+const running = new Set();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
+
+/** Starts a program on a core. `stdio`: of standard input and output; what it says of errors is shown, or with `isQuiet` kept for when it fails. */
+export function start(program, args, { env = {}, core = CORES.gateway, stdio = ['ignore', 'ignore'], isQuiet = false } = {}) {
+  const child = spawn('taskset', ['-c', core, program, ...args], {
     env: { ...process.env, NODE_ENV: 'production', ...env },
-    stdio: ['ignore', stdout, 'inherit'],
+    stdio: [...stdio, isQuiet ? 'pipe' : 'inherit'],
   });
+  child.stderr?.on('data', (data) => {
+    child.errors = `${child.errors ?? ''}${data}`.slice(-2000);
+  });
+  running.add(child);
+  child.once('close', () => running.delete(child));
+  return child;
 }
 
-/** Until somebody listens. */
-export async function answering(port) {
-  for (let i = 0; i < 400; i++) {
+export const startNode = (args, options) => start(process.execPath, args, options);
+
+/** Until somebody listens on a port. */
+export async function waitForPort(port, child, everyMs = 25) {
+  for (const begun = performance.now(); performance.now() - begun < 30_000; ) {
     if (await isOpen(port)) return;
-    await sleep(50);
+    if (child.exitCode !== null)
+      throw new Error(`the program for port ${port} ended with ${child.exitCode}: ${child.errors ?? ''}`);
+    await sleep(everyMs);
   }
-  throw new Error(`nobody listens on ${port}`);
+  throw new Error(`nothing listens on port ${port} after 30 s`);
 }
 
 function isOpen(port) {
@@ -35,45 +52,40 @@ function isOpen(port) {
   });
 }
 
-export async function stop(child) {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = new Promise((resolve) => child.once('close', resolve));
-  child.kill('SIGKILL');
-  await gone;
-}
-
-/** Runs a load script; resolves with the JSON line that it prints. */
-export function load(script, env) {
-  const child = start([here(script)], env, CORES.others, 'pipe');
-  let out = '';
-  child.stdout.on('data', (data) => {
-    out += data;
-  });
+/** A port that is free now. */
+export function findPort() {
   return new Promise((resolve, reject) => {
-    child.on('close', () => {
-      const line = out.trim().split('\n').at(-1);
-      if (line) resolve(JSON.parse(line));
-      else reject(new Error(`${script} said nothing`));
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
     });
   });
 }
 
-/** CPU time of all threads of a process so far, in microseconds. The times in `stat` are hundredths of seconds. */
-export const cpuOf = ({ pid }) => readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + threadCpuOf(pid, thread), 0);
-
-/** The same of its event loop alone. */
-export const loopCpuOf = ({ pid }) => threadCpuOf(pid, pid);
-
-/** A thread may have ended since it was listed. */
-function threadCpuOf(pid, thread) {
-  try {
-    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1000;
-  } catch {
-    return 0;
-  }
+export async function stop(child, signal = 'SIGKILL') {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolve) => child.once('close', resolve));
+  child.kill(signal);
+  await gone;
 }
 
-/** Resident memory of a process, in bytes. */
-export function memoryOf({ pid }) {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
+/** A process that reads one JSON command a line and writes one result a line. */
+export function startHelper(script, core, env) {
+  const child = startNode([here(script)], { core, env, stdio: ['pipe', 'pipe'] });
+  const waiting = [];
+  createInterface({ input: child.stdout }).on('line', (line) => waiting.shift()?.(JSON.parse(line)));
+  child.once('close', (code) => {
+    for (const resolve of waiting) resolve({ error: `${script} ended with ${code}` });
+  });
+  const call = async (command, options = {}) => {
+    const { result, error } = await new Promise((resolve) => {
+      waiting.push(resolve);
+      child.stdin.write(`${JSON.stringify({ command, ...options })}\n`);
+    });
+    if (error !== undefined) throw new Error(error);
+    return result;
+  };
+  return Object.assign(call, { child });
 }

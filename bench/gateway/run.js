@@ -1,80 +1,96 @@
 /**
- * The gateway under load, beside a bare pipe, a hand-written converter and Portkey: `npm run bench:gateway`, about eight minutes. Subjects take
- * turns, for several rounds; figures are medians and interquartile ranges, ratios are taken within each round. CPU is that of the gateway's
- * process, so that a busy machine changes little; latencies are wall clock. Writes docs/performance.md.
+ * The gateway under load, beside what Node, nginx and haproxy need and beside another gateway: `npm run bench:gateway`. bench/README.md has the method.
  *
- * `--quick`: small and short, and nothing is written. `--only NAME`: the pipe and the subjects whose names contain it. `--rounds N`.
- * `--against DIR`: this build and that of another checkout, round by round; nothing is written.
+ * `--quick`: small and short, to see that everything works. `--only NAME`: parts whose name contains it. `--against COMMIT`: this build and that
+ * of another commit; `--times N` compares so often. `--differ A B`: how far the medians of two runs differ, row by row.
+ * A whole run is kept in bench/results; `npm run bench:report` writes the page and the charts from it.
  */
-import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { orderOf } from '../statistics.js';
-import { begin, held, latency, round, SIZES, stalled } from './measures.js';
-import { CORES, here, sleep, start, stop } from './processes.js';
-import { report, reportComparison, reportGoals, write } from './report.js';
-import { comparedSubjects, subjects, UPSTREAM_PORT } from './subjects.js';
+import { compareLibrary } from '../library/against.js';
+import { prepareCheckout, ROOT } from '../method/commits.js';
+import { describeComparison } from '../method/compare.js';
+import { describeDifferences } from '../method/differ.js';
+import { describeCommit, describeNoise, NoiseMeter } from '../method/machine.js';
+import { describeRow, fail, findBegin, finishRun, say } from '../method/program.js';
+import { keepRun, readRun } from '../method/results.js';
+import { compareGateway } from './against.js';
+import { Fleet } from './fleet.js';
+import { PARTS, SIZES } from './rows.js';
+import { listVersions } from './subjects.js';
 
-const { values: options } = parseArgs({
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     quick: { type: 'boolean' },
     only: { type: 'string' },
-    rounds: { type: 'string' },
     against: { type: 'string' },
+    times: { type: 'string', default: '1' },
+    differ: { type: 'boolean' },
   },
 });
-const size = sizeOf();
-const begun = performance.now();
-const found = options.against ? await comparedSubjects(resolve(options.against)) : await subjects();
-const chosen = found.filter(
-  ({ name }) => !options.only || name === 'direct' || name === 'node pipe' || name.includes(options.only),
-);
+if (options.differ) describeDiffering();
+else if (options.against) await compare();
+else await measure();
+process.exit(process.exitCode ?? 0);
 
-const upstream = start([here('../reference/mock.mjs')], { PORT: String(UPSTREAM_PORT) }, CORES.others);
-await sleep(500);
-try {
-  const rows = await measureAll();
-  const seconds = (performance.now() - begun) / 1000;
-  const text = options.against ? reportComparison(rows, size, seconds) : report(rows, size, seconds);
-  console.log(text);
-  if (!options.against) console.log(`\n${reportGoals(rows)}`);
-  if (!options.quick && !options.only && !options.against) write(text);
-} finally {
-  await stop(upstream);
+function describeDiffering() {
+  if (positionals.length !== 2) fail('--differ: give the files of two runs; `npm run bench:gateway` prints where it keeps them');
+  console.log(describeDifferences(...positionals.map((file) => readRun('gateway', file))));
 }
 
-async function measureAll() {
-  const rows = chosen.map((subject) => ({ subject, rounds: [] }));
-  for (const row of rows) row.process = await begin(row.subject);
-  say('warm-up');
-  // After some ten thousand requests all hot code is optimised.
-  for (const { subject, process } of rows) await round(subject, process, { ...size, requests: size.requests * 4 });
-  for (let i = 1; i <= size.rounds; i++) {
-    say(`round ${i} of ${size.rounds}`);
-    for (const row of orderOf(rows, i)) row.rounds.push(await round(row.subject, row.process, size));
-    for (const { subject, rounds } of orderOf(rows, i)) Object.assign(rounds.at(-1), await latency(subject, size));
+async function measure() {
+  const parts = PARTS.filter(({ name }) => !options.only || name.includes(options.only));
+  if (parts.length === 0)
+    fail(`--only: no part has "${options.only}" in its name; known: ${PARTS.map(({ name }) => name).join(', ')}`);
+  const size = options.quick ? SIZES.quick : SIZES.full;
+  const noise = new NoiseMeter();
+  const fleet = await Fleet.start();
+  for (const [name, reason] of Object.entries(fleet.missing)) say(`${name} is left out: ${reason}`);
+  const rows = [];
+  const seconds = {};
+  for (const { name, measure: run, options: own } of parts) {
+    say(name);
+    const start = performance.now();
+    noise.addSpeed(await fleet.readSpeed('speed'));
+    const found = await run(fleet, size, own);
+    seconds[name] = Math.round((performance.now() - start) / 1000);
+    for (const row of found) console.log(describeRow(row));
+    rows.push(...found);
   }
-  for (const { process } of rows) if (process) await stop(process);
-  for (const row of rows) {
-    say(`many streams: ${row.subject.name}`);
-    row.held = await held(row.subject, size);
-  }
-  if (options.against) return rows;
-  for (const row of rows) {
-    if (!row.subject.goal && row.subject.name !== 'node pipe') continue;
-    say(`readers that do not read: ${row.subject.name}`);
-    row.stalled = await stalled(row.subject, size);
-  }
-  return rows;
+  noise.addSpeed(await fleet.readSpeed('speed'));
+  const found = noise.read();
+  await fleet.end();
+  const isWhole = !options.only && !options.quick;
+  finishRun({ kind: 'gateway', rows, noise: found, isWhole, versions: listVersions(), parts: seconds, missing: fleet.missing });
 }
 
-function sizeOf() {
-  const chosen = options.quick ? SIZES.quick : SIZES.full;
-  const rounds = Number(options.rounds ?? (options.against && !options.quick ? 11 : chosen.rounds));
-  if (Number.isInteger(rounds) && rounds > 0) return { ...chosen, rounds };
-  console.error('--rounds: must be a positive integer');
-  return process.exit(2);
+async function compare() {
+  const folder = prepareCheckout(options.against, say);
+  for (let time = 1; time <= Number(options.times); time++) {
+    const start = performance.now();
+    const noise = new NoiseMeter();
+    const rows = [...(await compareGateway(folder, { noise, say })), ...(await compareLibrary(folder, { say }))];
+    const found = noise.read();
+    const seconds = Math.round((performance.now() - start) / 1000);
+    keepRun({
+      kind: 'against',
+      commit: describeCommit(ROOT),
+      begun: findBegin(seconds),
+      seconds,
+      against: options.against,
+      noise: found,
+      rows,
+    });
+    console.log(`\n${describeComparison(rows)}\n\n${describeNoise(found)}`);
+    console.log(`comparison ${time} of ${options.times}: ${countVerdicts(rows)} of ${rows.length} rows, ${seconds} s`);
+    if (found.state === 'too noisy') {
+      console.log('The machine was too noisy to judge. Run it again when less runs beside it.');
+      process.exitCode = 3;
+    }
+  }
 }
 
-function say(text) {
-  console.error(`${String(Math.round((performance.now() - begun) / 1000)).padStart(4)} s  ${text}`);
+function countVerdicts(rows) {
+  const verdicts = [...new Set(rows.map(({ verdict }) => verdict))];
+  return verdicts.map((verdict) => `${rows.filter((row) => row.verdict === verdict).length} ${verdict}`).join(', ');
 }

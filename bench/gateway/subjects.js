@@ -1,137 +1,263 @@
-/** Who is measured. */
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+/** Who is measured: programs that pass requests on or convert them, with what it takes to start each and to send it a request. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { portkey } from './portkey.js';
-import { here } from './processes.js';
+import { buildRequest } from '../data/requests.js';
+import { ROOT } from '../method/commits.js';
+import { findPortkey, PORTKEY_VERSION } from './portkey.js';
+import { CORES, findPort, here, start, startNode, stop, waitForPort } from './processes.js';
 
-export const UPSTREAM_PORT = 9411;
-const FIRST_PORT = 9412;
-const UPSTREAM = `http://127.0.0.1:${UPSTREAM_PORT}`;
+/** A client protocol in front, an upstream protocol behind. */
+export const DIRECTIONS = [
+  { id: 'pass', client: 'openai-chat', upstream: 'chat' },
+  { id: 'anthropic>chat', client: 'anthropic-messages', upstream: 'chat' },
+  { id: 'chat>anthropic', client: 'openai-chat', upstream: 'anthropic' },
+  { id: 'responses>chat', client: 'openai-responses', upstream: 'chat' },
+  { id: 'gemini>chat', client: 'gemini', upstream: 'chat' },
+];
+export const findDirection = (id) => DIRECTIONS.find((direction) => direction.id === id);
 
-const messages = [{ role: 'user', content: 'Hi' }];
-const OPENAI = { path: '/v1/chat/completions', body: (model, stream) => ({ model, stream, messages }) };
-const ANTHROPIC = { path: '/v1/messages', body: (model, stream) => ({ model, stream, max_tokens: 100, messages }) };
-const same = (model) => model;
+const PATHS = {
+  'openai-chat': () => '/v1/chat/completions',
+  'anthropic-messages': () => '/v1/messages',
+  'openai-responses': () => '/v1/responses',
+  gemini: (model, stream) => `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+};
 
-const CONFIG = `log: { level: silent }
-limits: { streams: 100000 }
-providers:
-  pass: { protocol: openai-chat, base_url: "${UPSTREAM}/v1", repair: false }
-`;
+/** Every file of a run is in here. */
+export const FOLDER = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
+process.on('exit', () => rmSync(FOLDER, { recursive: true, force: true }));
 
-const reference = (file) => () => [here(`../reference/${file}`)];
-const DIRECT = { name: 'direct', client: OPENAI, model: same };
-const PIPE = { name: 'node pipe', argv: reference('pipe.mjs'), client: OPENAI, model: same };
+let upstreamPort;
+const upstreamUrl = () => `http://127.0.0.1:${upstreamPort}`;
 
-const HERE = here('../..');
-const BIN = 'packages/gateway/bin/sluice.js';
-const FOLDER = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
+/** Starts the scripted upstream; every subject that is launched later uses it. */
+export async function startUpstream() {
+  upstreamPort = await findPort();
+  const child = startNode([here('./upstream.js')], { core: CORES.others, env: { PORT: String(upstreamPort) } });
+  await waitForPort(upstreamPort, child);
+  return child;
+}
 
-function writeConfig(name, text = '') {
+function writeFile(name, text) {
   const file = join(FOLDER, name);
-  writeFileSync(file, CONFIG + text);
+  writeFileSync(file, text);
   return file;
 }
 
-/** Checkouts before 0.2 record nothing. */
-const hasLedger = (checkout) => existsSync(join(checkout, 'packages/gateway/src/store'));
+const reference = (file) => ({ launch: () => ({ args: [here(`../reference/${file}`)] }) });
 
-/** Each process has a data folder of its own. */
-const serve = (checkout, config) => (port) => [
-  join(checkout, BIN),
-  'serve',
-  ...['--config', config, '--port', String(port)],
-  ...(hasLedger(checkout) ? ['--data', mkdtempSync(join(FOLDER, 'data-'))] : []),
-];
+const NGINX = (
+  port,
+  folder,
+) => `daemon off; master_process off; worker_processes 1; pid ${folder}/nginx.pid; error_log /dev/null crit;
+events { worker_connections 20000; }
+http { access_log off; client_max_body_size 64m; client_body_buffer_size 2m; keepalive_requests 100000000;
+  client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi; scgi_temp_path ${folder}/scgi;
+  upstream up { server 127.0.0.1:${upstreamPort}; keepalive 8192; keepalive_requests 100000000; }
+  server { listen 127.0.0.1:${port} backlog=8192; location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header connection ""; proxy_buffering off; proxy_read_timeout 600s; } } }
+`;
 
-/** What a gateway on a laptop does more than one with keys: it keeps the newest bodies in memory for the console. */
-const RING_OFF = 'capture: { ring: off }\n';
+const HAPROXY = (port) => `global
+  nbthread 1
+  maxconn 9000
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 600s
+  timeout server 600s
+  http-reuse always
+  option http-no-delay
+frontend front
+  bind 127.0.0.1:${port} backlog 8192
+  default_backend back
+backend back
+  server up 127.0.0.1:${upstreamPort} pool-max-conn 8192
+`;
 
-/**
- * Sluice with its ledger on disk, beside the same without it; and with the bodies for the console, beside the ledger alone. `plain`: the
- * subject that it is compared with.
- */
-function ledgersOf(plain) {
-  const build = (name, beside, text) => ({
-    ...plain,
-    name: `${plain.name}, ${name}`,
-    goal: undefined,
-    plain: beside,
-    argv: serve(HERE, writeConfig(`${name}.yaml`, text)),
-  });
-  const strict = build('strict ledger', plain.name, RING_OFF);
-  const relaxed = build('relaxed ledger', plain.name, `durability: relaxed\n${RING_OFF}`);
-  const ring = build('strict ledger and bodies', strict.name, '');
-  return [strict, relaxed, { ...ring, atMost: {} }];
-}
-
-/** Sluice with a ledger and a key with every kind of limit, beside the same program with a key that has none. */
-function limitsOf(plain) {
-  const prices = 'default_price: { input: 1, output: 1 }\n';
-  const config = writeConfig('limits.yaml', `${prices}budgets: [{ tag: team=a, limit: 1000000usd/month }]\n`);
-  const name = (limits) => `${plain.name}, key ${limits === 'on' ? 'with' : 'without'} limits`;
-  return ['off', 'on'].map((limits) => ({
-    ...plain,
-    name: name(limits),
-    goal: undefined,
-    argv: (port) => [here('./with-limits.mjs'), config, String(port), mkdtempSync(join(FOLDER, 'data-')), limits],
-    ...(limits === 'on' && { plain: name('off'), atMost: { requestLoop: 1.3 } }),
-  }));
-}
-
-/** Sluice of a checkout, passing and converting: as it is, or this one without a ledger. */
-function sluiceOf(checkout) {
-  const config = writeConfig('sluice.yaml');
-  const argv = checkout ? serve(checkout, config) : (port) => [here('./without-ledger.mjs'), config, String(port)];
-  const model = (name) => `pass/${name}`;
-  return {
-    passing: { name: 'Sluice, passing', argv, client: OPENAI, model, goal: 'passing' },
-    converting: { name: 'Sluice, converting', argv, client: ANTHROPIC, model, goal: 'converting' },
-  };
-}
-
-/** All subjects, the pipe second: everything is compared with it. `goal`: which goals the subject is held to. */
-export function subjects() {
-  const { passing, converting } = sluiceOf(undefined);
-  return placed([
-    DIRECT,
-    PIPE,
-    { name: 'Portkey, passing', argv: portkey, client: OPENAI, model: same, headers: PORTKEY_HEADERS },
-    passing,
-    ...ledgersOf(passing),
-    ...limitsOf(passing),
-    { name: 'hand-written, converting', argv: reference('hand-convert.mjs'), client: ANTHROPIC, model: same },
-    converting,
-    ...ledgersOf(converting),
-    ...limitsOf(converting),
-  ]);
-}
-
-/** Sluice of another checkout and of this one. `before`: the name of the subject to compare with. */
-export function comparedSubjects(other) {
-  // Like with like: this one has no ledger either when the other has none.
-  const [before, after] = [sluiceOf(other), sluiceOf(hasLedger(other) ? HERE : undefined)];
-  return placed([
-    DIRECT,
-    PIPE,
-    ...['passing', 'converting'].flatMap((way) => [
-      { ...before[way], name: `Sluice, ${way}, before` },
-      { ...after[way], name: `Sluice, ${way}, after`, before: `Sluice, ${way}, before` },
-    ]),
-  ]);
-}
-
-/** The subjects that can be started, each with its port and command line. */
-async function placed(rows) {
-  const found = [];
-  for (const [i, row] of rows.entries()) {
-    const port = row.argv ? FIRST_PORT + i : UPSTREAM_PORT;
-    const argv = row.argv && (await row.argv(port));
-    if (argv || !row.argv)
-      found.push({ ...row, port, argv, env: { PORT: String(port), UPSTREAM, TRUSTED_CUSTOM_HOSTS: '127.0.0.1' } });
-  }
+function findProgram(name) {
+  const found = ['/usr/sbin', '/usr/bin', '/usr/local/sbin', '/usr/local/bin']
+    .map((folder) => join(folder, name))
+    .find(existsSync);
   return found;
 }
 
-const PORTKEY_HEADERS = `x-portkey-provider: openai\r\nx-portkey-custom-host: ${UPSTREAM}/v1\r\n`;
+/** A program of the system, or why it is left out. */
+function systemProgram(name, buildArgs) {
+  return {
+    processes: 1,
+    signal: 'SIGTERM',
+    missing: () =>
+      findProgram(name) ? undefined : `${name} is not installed (apt-get install ${name === 'nginx' ? 'nginx-light' : name})`,
+    launch: (port) => ({ program: findProgram(name), args: buildArgs(port) }),
+  };
+}
+
+const CONFIG = () => `limits: { streams: 100000 }
+providers:
+  chat: { protocol: openai-chat, base_url: "${upstreamUrl()}/v1", repair: false }
+  anthropic: { protocol: anthropic-messages, base_url: "${upstreamUrl()}", repair: false }
+`;
+const SILENT = 'log: { level: silent }\n';
+const NO_RING = 'capture: { ring: off }\n';
+/** Prices, so that budgets count. */
+const BUDGETS = 'default_price: { input: 1, output: 1 }\nbudgets: [{ tag: team=a, limit: 1000000usd/month }]\n';
+const KEY_LIMITS = [
+  '--budget',
+  '1000000usd/month',
+  '--rpm',
+  '1000000000',
+  '--tpm',
+  '1000000000',
+  '--concurrency',
+  '1000000',
+  '--tag',
+  'team=a',
+];
+
+const binary = (checkout) => join(checkout, 'packages/gateway/bin/sluice.js');
+
+/** A data folder with one client key: `{ folder, key }`. It is made once, and copied for every process. */
+const templates = new Map();
+export function createDataFolder(checkout, hasKey) {
+  const folder = mkdtempSync(join(FOLDER, 'data-'));
+  if (!hasKey) return { folder };
+  if (!templates.has(checkout)) {
+    const template = mkdtempSync(join(FOLDER, 'template-'));
+    const key = execFileSync(process.execPath, [binary(checkout), 'keys', 'create', 'bench', ...KEY_LIMITS, '--data', template], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+    templates.set(checkout, { template, key });
+  }
+  const { template, key } = templates.get(checkout);
+  cpSync(template, folder, { recursive: true });
+  return { folder, key };
+}
+
+/** `sluice serve`, with what its configuration adds. `more`: flags of the command. */
+export function serve({ checkout = ROOT, config, hasKey = false, data, more = [] }) {
+  const file = writeFile(`${Math.random().toString(36).slice(2)}.yaml`, CONFIG() + config);
+  const { folder, key } = data ?? createDataFolder(checkout, hasKey);
+  return (port) => ({
+    args: [binary(checkout), 'serve', '--config', file, '--port', String(port), '--data', folder, ...more],
+    key,
+  });
+}
+
+/** What operators run: ledger on disk, a client key with limits, budgets, captures on disk, log lines. */
+export const FULL = { config: `${BUDGETS}capture: { models: ["*"] }\n`, hasKey: true };
+
+/** Built when it is launched: each process has a data folder of its own. */
+export const sluice = (way, build) => ({ way, isSluice: true, launch: (port) => build()(port) });
+
+function serveBare() {
+  const file = writeFile('bare.yaml', SILENT + CONFIG());
+  return (port) => ({ args: [here('./without-ledger.mjs'), file, String(port)] });
+}
+
+const PORTKEY = {
+  prepare: findPortkey,
+  launch: (port, program) => ({ args: [...program, `--port=${port}`, '--headless'], env: { TRUSTED_CUSTOM_HOSTS: '127.0.0.1' } }),
+  headers: ({ upstream }) => [
+    `x-portkey-provider: ${upstream === 'chat' ? 'openai' : 'anthropic'}`,
+    `x-portkey-custom-host: ${upstreamUrl()}/v1`,
+  ],
+};
+
+/**
+ * All subjects by name and way. `way`: `pass` or `convert` for those that have processes of their own for it, so that what the compiler learnt from
+ * one does not affect the other. Three processes each, unless `processes` says otherwise: they settle in different compiler states.
+ */
+const SUBJECTS = [
+  {
+    name: 'nginx',
+    ...systemProgram('nginx', (port) => ['-c', writeFile(`nginx-${port}.conf`, NGINX(port, createRunFolder())), '-p', FOLDER]),
+  },
+  { name: 'haproxy', ...systemProgram('haproxy', (port) => ['-db', '-f', writeFile(`haproxy-${port}.cfg`, HAPROXY(port))]) },
+  { name: 'undici', ...reference('undici.mjs') },
+  { name: 'pipe', ...reference('pipe.mjs') },
+  { name: 'hand', ...reference('hand-convert.mjs') },
+  { name: 'portkey', ...PORTKEY },
+  ...['pass', 'convert'].flatMap((way) => [
+    { name: 'sluice', ...sluice(way, serveBare) },
+    { name: 'sluice-full', ...sluice(way, () => serve(FULL)) },
+  ]),
+  { name: 'sluice+ledger', ...sluice('pass', () => serve({ config: SILENT + NO_RING })) },
+  { name: 'sluice+key', ...sluice('pass', () => serve({ config: SILENT + NO_RING + BUDGETS, hasKey: true })) },
+];
+
+function createRunFolder() {
+  const folder = mkdtempSync(join(FOLDER, 'run-'));
+  mkdirSync(join(folder, 'body'));
+  return folder;
+}
+
+/** What a subject needs is there, or a word why not: `{ found, missing }`. */
+export async function findSubjects() {
+  const found = [];
+  const missing = {};
+  for (const subject of SUBJECTS) {
+    const reason = subject.missing?.();
+    const prepared = reason === undefined && subject.prepare ? await subject.prepare() : {};
+    if (reason ?? prepared.missing) missing[subject.name] = reason ?? prepared.missing;
+    else found.push({ processes: 3, ...subject, prepared: prepared.found });
+  }
+  return { found, missing };
+}
+
+/** Makes everything ready, such as data folders; the function starts the process. `flags`: of node. */
+export function prepare(subject, port, { flags = [], env: more = {}, core = CORES.gateway } = {}) {
+  const { program, args, env, key } = subject.launch(port, subject.prepared);
+  const options = { core, env: { PORT: String(port), UPSTREAM: upstreamUrl(), ...env, ...more }, isQuiet: true };
+  const begin = () => (program ? start(program, args, options) : startNode([...flags, ...args], options));
+  return { begin, key };
+}
+
+/** Starts one process of a subject, and waits until it listens. */
+export async function launch(subject, options) {
+  const port = await findPort();
+  const { begin, key } = prepare(subject, port, options);
+  const child = begin();
+  await waitForPort(port, child);
+  return { subject, child, pid: child.pid, port, key, end: () => stop(child, subject.signal) };
+}
+
+/** The upstream itself, as a subject whose requests go there directly. */
+export const directInstance = () => ({ subject: { name: 'direct' }, port: upstreamPort });
+
+/** What the load generator sends to an instance. `model`: of script.js; `request`: of data/requests.js. */
+export function buildTarget(instance, { direction: id, request = '0.1k', model, stream = false }) {
+  const direction = findDirection(id);
+  const { subject, port, key } = instance;
+  const named = stream ? `${model}-k%k` : model;
+  const sent = subject.isSluice ? `${direction.upstream}/${named}` : named;
+  const isPassing = id === 'pass';
+  return {
+    port,
+    key,
+    headers: subject.headers?.(direction) ?? [],
+    path: PATHS[direction.client](sent, stream),
+    body: JSON.stringify(buildRequest(request, direction.client, { model: sent, stream })),
+    protocol: direction.client,
+    model: named,
+    isExact: isPassing,
+  };
+}
+
+export function listVersions() {
+  const versionOf = (program, args, pattern) => {
+    const path = findProgram(program);
+    if (!path) return undefined;
+    const text = execFileSync('sh', ['-c', `${path} ${args} 2>&1`], { encoding: 'utf8' });
+    return pattern.exec(text)?.[1];
+  };
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/gateway/node_modules/undici/package.json'), 'utf8'));
+  return {
+    nginx: versionOf('nginx', '-v', /nginx\/([\d.]+)/),
+    haproxy: versionOf('haproxy', '-v', /version ([\d.]+)/),
+    undici: version,
+    '@portkey-ai/gateway': PORTKEY_VERSION,
+  };
+}

@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureFirstTokens } from '../../packages/gateway/test/responses/first-token.js';
-import { summarize } from '../statistics.js';
+import { summarize } from '../method/statistics.js';
 
 const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '2000' } } });
 const folder = mkdtempSync(join(tmpdir(), 'sluice-first-token-'));
 try {
   const samples = await measureFirstTokens(folder, Number(options.rounds));
   const [http, again, webSocket] = [samples.http, samples.httpAgain, samples.webSocket].map(summarize);
-  const show = ({ median, q1, q3 }) => `${median.toFixed(2)} ms (quartiles ${q1.toFixed(2)} to ${q3.toFixed(2)})`;
+  const show = ({ median, p10, p90 }) => `${median.toFixed(2)} ms (p10 ${p10.toFixed(2)}, p90 ${p90.toFixed(2)})`;
   console.log(
     `first token after: HTTP ${show(http)}, HTTP again ${show(again)}, WebSocket ${show(webSocket)}; ${options.rounds} rounds`,
   );

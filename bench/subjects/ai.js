@@ -14,7 +14,7 @@ async function run(model) {
 
 /** streamText over a model that has its parts ready. */
 export function accumulate({ chunks }) {
-  const parts = partsOf(chunks);
+  const parts = buildParts(chunks);
   const model = {
     specificationVersion: 'v3',
     provider: 'bench',
@@ -45,7 +45,7 @@ function readWith(fetch) {
 }
 
 /** The stream as the parts of a LanguageModelV3: the model has to put the calls together itself. */
-function partsOf(chunks) {
+function buildParts(chunks) {
   const parts = [{ type: 'stream-start', warnings: [] }];
   const calls = new Map();
   let isTextOpen = false;

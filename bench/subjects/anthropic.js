@@ -3,7 +3,7 @@ import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
 
 const params = { model: 'claude-x', max_tokens: 1024, messages: [{ role: 'user', content: 'hi' }] };
 
-async function resultOf(runner) {
+async function readResult(runner) {
   const { content } = await runner.finalMessage();
   const textBlocks = content.filter((block) => block.type === 'text');
   const calls = content.filter((block) => block.type === 'tool_use');
@@ -14,7 +14,7 @@ async function resultOf(runner) {
 export function accumulate({ anthropicEvents }) {
   const data = { controller: new AbortController(), [Symbol.asyncIterator]: () => iterate(anthropicEvents) };
   const messages = { create: () => ({ withResponse: async () => ({ response: new Response(''), data }) }) };
-  return () => resultOf(MessageStream.createMessage(messages, params));
+  return () => readResult(MessageStream.createMessage(messages, params));
 }
 
 /** The helper grows what the start events hold, in place: it gets its own, or the second run would go on with those of the first. */
@@ -28,5 +28,5 @@ export function endToEnd({ anthropicResponse }) {
     baseURL: 'http://in-process.invalid',
     fetch: async () => anthropicResponse(),
   });
-  return () => resultOf(client.messages.stream(params));
+  return () => readResult(client.messages.stream(params));
 }

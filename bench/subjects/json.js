@@ -9,3 +9,8 @@ export function sse({ payloads }) {
     return { characters };
   };
 }
+
+/** A request, parsed and written again. */
+export function parseAndStringify({ text }) {
+  return () => ({ text: JSON.stringify(JSON.parse(text)) });
+}

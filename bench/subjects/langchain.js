@@ -3,7 +3,7 @@ import { concat } from '@langchain/core/utils/stream';
 import { ChatOpenAI } from '@langchain/openai';
 import { ChunkConcat, concatChunks, createRepairFetch } from '@sluice/langchain';
 
-function resultOf(message) {
+function readResult(message) {
   const calls = message?.tool_calls ?? [];
   return { text: message?.content ?? '', args: calls.map((call) => JSON.stringify(call.args)) };
 }
@@ -16,7 +16,7 @@ export function accumulate({ chunks }) {
       const delta = chunk.choices[0]?.delta;
       if (delta) whole = whole === undefined ? toMessage(delta) : concat(whole, toMessage(delta));
     }
-    return resultOf(whole);
+    return readResult(whole);
   };
 }
 
@@ -39,7 +39,7 @@ export function accumulateLinear({ chunks }) {
       const delta = chunk.choices[0]?.delta;
       if (delta) whole.push(toMessage(delta));
     }
-    return resultOf(whole.end());
+    return readResult(whole.end());
   };
 }
 
@@ -54,7 +54,7 @@ const createModel = (fetch) =>
 /** With the responses repaired and the linear concat of the adapter. */
 export function endToEndRepaired({ response }) {
   const model = createModel(createRepairFetch({ fetch: async () => response() }));
-  return async () => resultOf(await concatChunks(await model.stream('hi')));
+  return async () => readResult(await concatChunks(await model.stream('hi')));
 }
 
 export function endToEnd({ response }) {
@@ -62,6 +62,6 @@ export function endToEnd({ response }) {
   return async () => {
     let whole;
     for await (const chunk of await model.stream('hi')) whole = whole === undefined ? chunk : concat(whole, chunk);
-    return resultOf(whole);
+    return readResult(whole);
   };
 }

@@ -4,7 +4,7 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 
 const params = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] };
 
-async function resultOf(runner) {
+async function readResult(runner) {
   const { message } = (await runner.finalChatCompletion()).choices[0];
   return { text: message.content ?? '', args: (message.tool_calls ?? []).map((call) => call.function.arguments) };
 }
@@ -13,7 +13,7 @@ async function resultOf(runner) {
 export function accumulate({ chunks }) {
   const source = { controller: new AbortController(), [Symbol.asyncIterator]: () => iterate(chunks) };
   const client = { chat: { completions: { create: async () => source } } };
-  return () => resultOf(ChatCompletionStream.createChatCompletion(client, params));
+  return () => readResult(ChatCompletionStream.createChatCompletion(client, params));
 }
 
 async function* iterate(chunks) {
@@ -31,5 +31,5 @@ export function endToEndRepaired({ response }) {
 
 function readWith(fetch) {
   const client = new OpenAI({ apiKey: 'none', baseURL: 'http://in-process.invalid/v1', fetch });
-  return () => resultOf(client.chat.completions.stream(params));
+  return () => readResult(client.chat.completions.stream(params));
 }

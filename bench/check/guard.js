@@ -1,0 +1,133 @@
+/** Measures parts, judges them by recorded limits, and prints a line for each check. */
+import { median } from '../method/statistics.js';
+import { findLimit, formatValue, isAbove, judge } from './judge.js';
+import { listChecks } from './parts.js';
+
+const readMajor = (version) => version.replace(/^v/, '').split('.')[0];
+/** `20.20` of `v20.20.2`: limits are recorded with it. */
+export const readMinor = (version) => version.replace(/^v/, '').split('.').slice(0, 2).join('.');
+
+/**
+ * Runs all checks of parts.
+ *
+ * @param {object} options
+ * @param {readonly object[]} options.parts of parts.js
+ * @param {{ node: string, recorded: Record<string, number> }} options.limits
+ * @param {string} options.node the version that runs
+ * @param {readonly string[]} options.required programs that may not be missing; `all` for each
+ * @param {(line: string) => void} options.print
+ * @returns {Promise<boolean>} whether nothing failed
+ */
+export async function runChecks({ parts, limits, node, required = [], print }) {
+  const begun = performance.now();
+  const isJudged = readMajor(node) === readMajor(limits.node);
+  if (!isJudged)
+    print(`The limits were recorded on Node ${limits.node}, and this is Node ${readMinor(node)}: nothing is judged.`);
+  const width = Math.max(...listChecks(parts).map(({ name }) => name.length));
+  const results = [];
+  for (const part of parts) {
+    for (const result of await runPart(part, { limits, isJudged, required })) {
+      print(formatResult(result, width));
+      results.push(result);
+    }
+  }
+  for (const line of describeResults(results)) print(line);
+  print(summarizeResults(results, (performance.now() - begun) / 1000));
+  return !results.some(({ state }) => state === 'FAILED');
+}
+
+async function runPart(part, { limits: { recorded }, isJudged, required }) {
+  const obstacle = part.findObstacle?.();
+  if (obstacle !== undefined) {
+    const isRequired = required.includes('all') || required.includes(part.needs);
+    const note = isRequired ? `${obstacle}; SLUICE_REQUIRE is set, so this is a failure` : obstacle;
+    return part.checks.map(({ name }) => ({ name, state: isRequired ? 'FAILED' : 'skipped', note }));
+  }
+  try {
+    const first = await measure(part, part.checks);
+    const above = isJudged ? part.checks.filter(({ name, kind }) => isAboveRecord(kind, recorded[name], first[name])) : [];
+    const second = above.length > 0 ? await measure(part, above) : {};
+    return part.checks.map(({ name, kind }) => {
+      const values = [first[name], second[name]].filter((value) => value !== undefined);
+      const limit = recorded[name] === undefined ? undefined : findLimit(kind, recorded[name]);
+      return { name, value: first[name], limit, ...(isJudged ? judge(kind, recorded[name], values) : { state: 'not judged' }) };
+    });
+  } catch (error) {
+    return part.checks.map(({ name }) => ({ name, state: 'FAILED', note: `cannot be measured: ${error.message}` }));
+  }
+}
+
+const isAboveRecord = (kind, recorded, value) => recorded !== undefined && isAbove(kind, recorded, value);
+
+/** A second attempt when the first one fails: on a busy machine, a gateway may take too long to start. */
+async function measure(part, checks) {
+  try {
+    return await part.measure(checks);
+  } catch {
+    return part.measure(checks);
+  }
+}
+
+function formatResult({ name, value, limit, state, note }, width) {
+  const cells = [value, limit].map((cell) => (cell === undefined ? '–' : formatValue(cell)).padStart(10));
+  return `${name.padEnd(width)}  ${cells[0]}  limit ${cells[1]}  ${state}${note ? `: ${note}` : ''}`;
+}
+
+const COMMAND = 'npm run bench:check -- --write';
+
+function describeResults(results) {
+  const failed = results.filter(({ state, value }) => state === 'FAILED' && value !== undefined);
+  const low = results.filter(({ isLow }) => isLow);
+  return [
+    ...(failed.length > 0
+      ? [
+          `Above the limit: find the change that causes it. If it is meant, run \`${COMMAND}\`, and give the reason in the commit message.`,
+        ]
+      : []),
+    ...(low.length > 0
+      ? [
+          `More than 10 % below the record: ${low.map(({ name }) => name).join('; ')}. \`${COMMAND}\` lowers the limits, so that the gain is kept.`,
+        ]
+      : []),
+  ];
+}
+
+function summarizeResults(results, seconds) {
+  const states = ['ok', 'FAILED', 'skipped', 'not judged'].flatMap((state) => {
+    const count = results.filter((result) => result.state === state).length;
+    return count > 0 ? [`${count} ${state}`] : [];
+  });
+  return `bench:check: ${states.join(', ')} of ${results.length} checks in ${seconds.toFixed(0)} s; sizes of bundles are checked by \`npm run size\``;
+}
+
+/**
+ * Measures parts several times, and returns limits with the medians. Checks that are not measured keep their record; with `isWhole`, records of
+ * checks that no longer exist are dropped.
+ */
+export async function recordLimits({ parts, limits, node, isWhole, print }) {
+  if (!isWhole && readMajor(node) !== readMajor(limits.node))
+    throw new Error(
+      `the other limits were recorded on Node ${limits.node}, and this is Node ${readMinor(node)}: use --write without --only`,
+    );
+  const recorded = isWhole ? {} : { ...limits.recorded };
+  for (const part of parts) {
+    const obstacle = part.findObstacle?.();
+    const runs = [];
+    while (obstacle === undefined && runs.length < part.recordings) runs.push(await measure(part, part.checks));
+    for (const { name } of part.checks) {
+      const before = limits.recorded[name];
+      const value = obstacle === undefined ? roundValue(median(runs.map((run) => run[name]))) : before;
+      if (value !== undefined) recorded[name] = value;
+      print(describeRecord({ name, before, value, runs: runs.map((run) => run[name]), obstacle }));
+    }
+  }
+  return { node: isWhole ? readMinor(node) : limits.node, recorded };
+}
+
+function describeRecord({ name, before, value, runs, obstacle }) {
+  if (obstacle !== undefined) return `${name}: keeps its record; ${obstacle}`;
+  const was = before === undefined ? 'new' : `was ${formatValue(before)}`;
+  return `${name}: ${formatValue(value)} (${was}; measured ${runs.map(formatValue).join(', ')})`;
+}
+
+const roundValue = (value) => (value >= 1000 ? Math.round(value) : Number(value.toFixed(3)));

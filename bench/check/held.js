@@ -1,0 +1,44 @@
+/** What a held stream costs in memory: heap snapshots of `sluice serve`, without and with streams that wait for their upstream. */
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { holdStreams, runStreams } from './client.js';
+import { makeFolder, startGateway } from './gateway.js';
+import { countNodes, divideGrowth } from './snapshot.js';
+
+const HELD = 200;
+/** The first streams compile code and fill caches, which are not of a stream. */
+const WARM_UP = { streams: 200, atOnce: 10 };
+/** More than `atOnce`, and held from before the first snapshot: no connection to the upstream is left from which a counted stream saves its own. */
+const HELD_BEFORE = 20;
+
+/** `{ [way]: { objects, closures, arrays, strings, heap } }` of each held stream; `heap` is bytes that live after a collection. */
+export async function countHeld(upstream, ways) {
+  // Without the flag, V8 drops the code of functions that were not called for a while, and the live heap falls by it.
+  const gateway = await startGateway(upstream, ['--no-flush-bytecode']);
+  const held = [];
+  try {
+    for (const way of ways) await runStreams(gateway.port, way, WARM_UP);
+    for (const way of ways) held.push(await holdStreams(gateway.port, way, HELD_BEFORE));
+    const counts = {};
+    let before = await readHeap(gateway);
+    for (const way of ways) {
+      held.push(await holdStreams(gateway.port, way, HELD));
+      const after = await readHeap(gateway);
+      counts[way] = divideGrowth(before, after, HELD);
+      before = after;
+    }
+    return counts;
+  } finally {
+    for (const { close } of held) close();
+    await gateway.stop();
+  }
+}
+
+async function readHeap(gateway) {
+  const file = join(makeFolder('heap'), 'gateway.heapsnapshot');
+  const { heap } = await gateway.request('collect');
+  await gateway.request('snapshot', { file });
+  const snapshot = JSON.parse(readFileSync(file, 'utf8'));
+  rmSync(file);
+  return { ...countNodes(snapshot), heap };
+}

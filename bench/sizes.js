@@ -1,0 +1,122 @@
+/** What a page has to load, bundled as a bundler would and gzipped, with its limits. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+/** The repair of the responses of these protocols: `[folder, name]` of each. */
+function repairFetch(...protocols) {
+  const repairs = protocols.map(([folder, name]) => `export { ${name}Repair } from '@sluice/core/${folder}/repair';`);
+  return ["export { createRepairFetchFor } from '@sluice/core/fetch';", ...repairs].join('\n');
+}
+
+const BUNDLES = [
+  {
+    name: 'accumulate() and one protocol',
+    // The goal is 15,000, and not reached: a third of the code is framing and identity that no smaller reading of the wire gets right.
+    // Raised from 21,200. Tool-call identity: 18 quirks of servers in any pair need headers that wait, ids that change and names in pieces. Depth:
+    // JSON in texts and events is read only up to 256 levels deep. Content and usage: snapshots of text, Azure's messages, structured content,
+    // thinking_blocks, the spellings of cache counts and uncertain usage. Raised from 23,600 for sources: responses with an HTTP error, parsed
+    // chunks of SDKs, and errors that say which argument is wrong. Raised from 25,400 for the titles and remedies of the rules of the protocol:
+    // without them a diagnostic is an id. Titles alone are half of it.
+    limit: 27_700,
+    code: "export { accumulate } from '@sluice/core/io'; export { openaiChat } from '@sluice/core/openai-chat';",
+  },
+  {
+    name: 'accumulate() with all four protocols',
+    // Raised from 43,400 for the same, and for the calls of Responses that the client runs (shell, apply_patch, tool_search).
+    // Raised from 48,600 for the titles and remedies of 142 rules.
+    limit: 54_200,
+    code: "export { accumulate } from '@sluice/core';",
+  },
+  // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 21,000, writing them 9,100, whole responses and errors 4,400,
+  // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it, titles and remedies of rules 3,100,
+  // and 190 that a connection which was cut is called so. With `convert`, the place of broken JSON is 900.
+  { name: 'repair fetch, Chat', limit: 42_400, code: repairFetch(['openai-chat', 'openaiChat']) },
+  { name: 'repair fetch, Anthropic', limit: 36_700, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
+  { name: 'repair fetch, Responses', limit: 40_200, code: repairFetch(['openai-responses', 'openaiResponses']) },
+  { name: 'repair fetch, Gemini', limit: 36_900, code: repairFetch(['gemini', 'gemini']) },
+  {
+    name: 'repair fetch, all four protocols',
+    limit: 89_900,
+    code: repairFetch(
+      ['openai-chat', 'openaiChat'],
+      ['anthropic-messages', 'anthropicMessages'],
+      ['openai-responses', 'openaiResponses'],
+      ['gemini', 'gemini'],
+    ),
+  },
+  {
+    name: 'repair fetch, Chat, with requests',
+    limit: 89_300,
+    code: `${repairFetch(['openai-chat', 'openaiChat'])}
+      export { prepareRequests } from '@sluice/core/fetch'; export { openaiChatCodec } from '@sluice/core/openai-chat/codec';`,
+  },
+  {
+    name: 'repair fetch, all four protocols, with requests and convert',
+    limit: 195_600,
+    code: "export { createRepairFetch } from '@sluice/core/fetch';",
+  },
+  {
+    name: 'tool calls alone',
+    // The goal is 4,000, and not reached: the rules of tool-call identity with the JSON scanner have 4,900, saving and restoring the state the rest.
+    limit: 5_900,
+    code: "export * from '@sluice/core/tool-calls';",
+  },
+  {
+    name: 'SSE alone',
+    // The goal is 2,500, and not reached: JSON outside SSE (whole bodies, NDJSON, Gemini's array) has 650 of it.
+    limit: 4_010,
+    code: "export * from '@sluice/core/sse';",
+  },
+];
+
+async function measureBundle({ name, limit, code }) {
+  const { outputFiles } = await build({
+    stdin: { contents: code, resolveDir: fileURLToPath(new URL('.', import.meta.url)) },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'neutral',
+    write: false,
+    // The build, as users get it: the paths of tsconfig.json lead to the sources.
+    tsconfigRaw: {},
+  });
+  return { name, limit, ...measureBytes(outputFiles.map(({ contents }) => contents)) };
+}
+
+const measureBytes = (parts) => ({
+  bytes: parts.reduce((sum, { length }) => sum + length, 0),
+  gzipped: parts.reduce((sum, bytes) => sum + gzipSync(bytes, { level: 9 }).length, 0),
+});
+
+/** The console as it is published. The first page is what a browser loads before a user does anything. */
+const CONSOLE = new URL('../packages/gateway/dist/console/', import.meta.url);
+/** Not the folder of the page that `sluice inspect --html` writes: the gateway does not serve it. */
+const SERVED = readdirSync(CONSOLE, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []));
+const firstPage = listImported(['index.html', SERVED.find((name) => /^home-.*\.js$/.test(name))]);
+const CONSOLE_PARTS = [
+  { name: 'console, first page', limit: 25_000, isPart: (name) => firstPage.has(name) },
+  // The goal is 90,000, and not reached: plots have 23,300, the inspector 15,500, everything else 64,600. All but the first page is loaded when it is shown.
+  { name: 'console without core', limit: 104_000, isPart: (name) => !/^core\b/.test(name) },
+];
+
+/** Files with everything that they name, but for code that is imported later. */
+function listImported(names) {
+  const found = new Set(names);
+  for (const name of found) {
+    const text = readFileSync(new URL(name, CONSOLE), 'utf8');
+    const named = name.endsWith('.html') ? /\/console\/([\w.-]+)/g : /(?:from|import)\s*["']\.\/([\w.-]+)["']/g;
+    for (const [, other] of text.matchAll(named)) found.add(other);
+  }
+  return found;
+}
+
+const measurePart = ({ name, limit, isPart }) => ({
+  name,
+  limit,
+  ...measureBytes(SERVED.filter(isPart).map((file) => readFileSync(new URL(file, CONSOLE)))),
+});
+
+/** `{ name, limit, bytes, gzipped }` of everything. */
+export const measureSizes = async () => [...(await Promise.all(BUNDLES.map(measureBundle))), ...CONSOLE_PARTS.map(measurePart)];
