@@ -56,10 +56,21 @@ export default {
       ignoreBinaries: ['mount', 'umount', 'openssl', 'promtool', 'systemd-analyze'],
     },
     bench: {
-      entry: ['*.js', 'subjects/*.js', 'gateway/*.js', 'nightly/*.js'],
+      // The others are programs of their own, which are started with their path.
+      entry: [
+        '*.js',
+        'subjects/*.js',
+        'gateway/{run,load,upstream,bind-local}.js',
+        'library/{child,sources}.js',
+        'fetch/{side,child}.js',
+        'check/{run,ratios-child}.js',
+        'method/speed.js',
+        'report/run.js',
+        'nightly/*.js',
+      ],
       project: ['**/*.js'],
       ignoreDependencies: ['@musistudio/llms'],
-      ignoreBinaries: ['taskset'],
+      ignoreBinaries: ['taskset', 'strace'],
     },
   },
 };

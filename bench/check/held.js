@@ -1,6 +1,7 @@
 /** What a held stream costs in memory: heap snapshots of `sluice serve`, without and with streams that wait for their upstream. */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { holdStreams, runStreams } from './client.js';
 import { makeFolder, startGateway } from './gateway.js';
 import { countNodes, divideGrowth } from './snapshot.js';
@@ -10,6 +11,8 @@ const HELD = 200;
 const WARM_UP = { streams: 200, atOnce: 10 };
 /** More than `atOnce`, and held from before the first snapshot: no connection to the upstream is left from which a counted stream saves its own. */
 const HELD_BEFORE = 20;
+/** undici drops the timers of streams that ended a second later. */
+const SETTLE_MS = 1500;
 
 /** `{ [way]: { objects, closures, arrays, strings, heap } }` of each held stream; `heap` is bytes that live after a collection. */
 export async function countHeld(upstream, ways) {
@@ -19,6 +22,7 @@ export async function countHeld(upstream, ways) {
   try {
     for (const way of ways) await runStreams(gateway.port, way, WARM_UP);
     for (const way of ways) held.push(await holdStreams(gateway.port, way, HELD_BEFORE));
+    await sleep(SETTLE_MS);
     const counts = {};
     let before = await readHeap(gateway);
     for (const way of ways) {

@@ -1,6 +1,6 @@
 /** What is measured, in this order; `npm run bench:gateway -- --only NAME` runs the parts whose names contain it. */
 import { REQUESTS } from '../data/requests.js';
-import { measureExtras, measureJson, measureLatency, measureResponse, measureStreams } from './costs.js';
+import { measureCaptures, measureExtras, measureJson, measureLatency, measureResponse, measureStreams } from './costs.js';
 import { measureKeys, measureLedger, measureStreamGrowth, measureWorkers } from './growth.js';
 import { measureMemory, measureStalled, measureStart } from './memory.js';
 import { measureFirst, measurePaced } from './streams.js';
@@ -14,6 +14,7 @@ export const PARTS = [
   { name: 'latency-200', measure: measureLatency, options: { rate: 200 } },
   { name: 'latency-1000', measure: measureLatency, options: { rate: 1000 } },
   { name: 'extras', measure: measureExtras },
+  { name: 'captures', measure: measureCaptures },
   { name: 'first', measure: measureFirst },
   { name: 'memory', measure: measureMemory },
   { name: 'stalled', measure: measureStalled },

@@ -146,8 +146,8 @@ export function serve({ checkout = ROOT, config, hasKey = false, data, more = []
   });
 }
 
-/** What operators run: ledger on disk, a client key with limits, budgets, captures on disk, log lines. */
-export const FULL = { config: `${BUDGETS}capture: { models: ["*"] }\n`, hasKey: true };
+/** What operators run: ledger on disk, a client key with limits, budgets, log lines. With keys, captures are off until somebody asks for them. */
+export const FULL = { config: BUDGETS, hasKey: true };
 
 /** Built when it is launched: each process has a data folder of its own. */
 export const sluice = (way, build) => ({ way, isSluice: true, launch: (port) => build()(port) });
@@ -185,6 +185,8 @@ const SUBJECTS = [
     { name: 'sluice-full', ...sluice(way, () => serve(FULL)) },
   ]),
   { name: 'sluice+ledger', ...sluice('pass', () => serve({ config: SILENT + NO_RING })) },
+  { name: 'sluice+ring', ...sluice('pass', () => serve({ config: SILENT })) },
+  { name: 'sluice+captures', ...sluice('pass', () => serve({ ...FULL, config: `${BUDGETS}capture: { models: ["*"] }\n` })) },
   { name: 'sluice+key', ...sluice('pass', () => serve({ config: SILENT + NO_RING + BUDGETS, hasKey: true })) },
 ];
 

@@ -14,8 +14,10 @@ export const SUBJECTS = {
   portkey: { name: 'Portkey', role: 'peer' },
   sluice: { name: 'Sluice, bare', role: 'bare' },
   'sluice+ledger': { name: 'Sluice + ledger', role: 'bare' },
+  'sluice+ring': { name: 'Sluice + ledger, captures in memory', role: 'bare' },
   'sluice+key': { name: 'Sluice + ledger, key', role: 'bare' },
   'sluice-full': { name: 'Sluice, full', role: 'us' },
+  'sluice+captures': { name: 'Sluice, full, captures on disk', role: 'us' },
 };
 
 export const nameOf = (subject) => SUBJECTS[subject]?.name ?? subject;

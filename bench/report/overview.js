@@ -19,7 +19,7 @@ export function buildOverview(run) {
   if (blocks[0].panels.length === 0) return [];
   const chart = {
     title: 'What a gateway adds',
-    subtitle: 'Sluice with its ledger on disk, a client key with a budget, and captures. Less is better.',
+    subtitle: 'Sluice with its ledger on disk, and a client key with a budget and limits. Less is better.',
     notes: [
       'Medians, whiskers p10 to p90. Requests: p50 at 200 a second. First byte: after 1,000 streams. Memory: at 2,000 streams.',
     ],
