@@ -33,7 +33,7 @@ export function startProgram(program, args, { env = {}, stdio = ['ignore', 'pipe
   return child;
 }
 
-export async function stop(child) {
+async function stop(child) {
   if (!children.has(child)) return;
   const closed = once(child, 'close');
   child.kill('SIGKILL');

@@ -5,16 +5,16 @@ import { listChecks } from './parts.js';
 
 const readMajor = (version) => version.replace(/^v/, '').split('.')[0];
 /** `20.20` of `v20.20.2`: limits are recorded with it. */
-export const readMinor = (version) => version.replace(/^v/, '').split('.').slice(0, 2).join('.');
+const readMinor = (version) => version.replace(/^v/, '').split('.').slice(0, 2).join('.');
 
 /**
  * Runs all checks of parts.
  *
  * @param {object} options
- * @param {readonly object[]} options.parts of parts.js
+ * @param {readonly import('./parts.js').Part[]} options.parts
  * @param {{ node: string, recorded: Record<string, number> }} options.limits
  * @param {string} options.node the version that runs
- * @param {readonly string[]} options.required programs that may not be missing; `all` for each
+ * @param {readonly string[]} [options.required] programs that may not be missing; `all` for each
  * @param {(line: string) => void} options.print
  * @returns {Promise<boolean>} whether nothing failed
  */
@@ -103,6 +103,13 @@ function summarizeResults(results, seconds) {
 /**
  * Measures parts several times, and returns limits with the medians. Checks that are not measured keep their record; with `isWhole`, records of
  * checks that no longer exist are dropped.
+ *
+ * @param {object} options
+ * @param {readonly import('./parts.js').Part[]} options.parts
+ * @param {{ node: string, recorded: Record<string, number> }} options.limits those to replace
+ * @param {string} options.node the version that runs
+ * @param {boolean} options.isWhole whether the parts are all of them
+ * @param {(line: string) => void} options.print
  */
 export async function recordLimits({ parts, limits, node, isWhole, print }) {
   if (!isWhole && readMajor(node) !== readMajor(limits.node))

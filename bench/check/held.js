@@ -14,24 +14,18 @@ const HELD_BEFORE = 20;
 /** undici drops the timers of streams that ended a second later. */
 const SETTLE_MS = 1500;
 
-/** `{ [way]: { objects, closures, arrays, strings, heap } }` of each held stream; `heap` is bytes that live after a collection. */
-export async function countHeld(upstream, ways) {
+/** `{ objects, closures, arrays, strings, heap }` of each held stream; `heap` is bytes that live after a collection. */
+export async function countHeld(upstream, way) {
   // Without the flag, V8 drops the code of functions that were not called for a while, and the live heap falls by it.
   const gateway = await startGateway(upstream, ['--no-flush-bytecode']);
   const held = [];
   try {
-    for (const way of ways) await runStreams(gateway.port, way, WARM_UP);
-    for (const way of ways) held.push(await holdStreams(gateway.port, way, HELD_BEFORE));
+    await runStreams(gateway.port, way, WARM_UP);
+    held.push(await holdStreams(gateway.port, way, HELD_BEFORE));
     await sleep(SETTLE_MS);
-    const counts = {};
-    let before = await readHeap(gateway);
-    for (const way of ways) {
-      held.push(await holdStreams(gateway.port, way, HELD));
-      const after = await readHeap(gateway);
-      counts[way] = divideGrowth(before, after, HELD);
-      before = after;
-    }
-    return counts;
+    const before = await readHeap(gateway);
+    held.push(await holdStreams(gateway.port, way, HELD));
+    return divideGrowth(before, await readHeap(gateway), HELD);
   } finally {
     for (const { close } of held) close();
     await gateway.stop();

@@ -6,7 +6,7 @@
  */
 export const KINDS = {
   // 0.4 %: a read of the upstream's socket holds one chunk or two.
-  objects: { share: 0.01 },
+  objects: { share: 0.015 },
   // None: one closure more for each stream is 0.8 %.
   closures: { share: 0.005 },
   // 0.02 %.
@@ -19,8 +19,8 @@ export const KINDS = {
   'bytes, unoptimized': { share: 0.03 },
   // 3 %: a function is compiled sooner or later.
   'bytes, optimized': { share: 0.06 },
-  // None.
-  sends: { share: 0 },
+  // None: one more for each request is 50 %.
+  sends: { share: 0.01 },
   // 2 %: wake-ups of threads are merged or not.
   'reads and writes': { share: 0.05 },
   // 2 %: the ledger commits by the clock.

@@ -1,12 +1,14 @@
 /**
- * What is checked. A part is measured at once, and has several checks; a check has one value.
+ * What is checked: counts of streams, requests and starts, and ratios. Sizes of bundles are not among them: `npm run size` checks those.
  *
- * - `checks`: `[{ name, kind, key }]`, where the kind is one of judge.js. Names are those of limits.json.
- * - `measure(checks)`: resolves with the value of each of these checks, by its name. May measure fewer things when some are not wanted.
- * - `findObstacle()`: why the part cannot be measured on this machine, `needs`: the program that it lacks then.
- * - `recordings`: how many measurements a recorded value is the median of.
- *
- * Sizes of bundles are not among them: `npm run size` checks those.
+ * @typedef {{ name: string, kind: string }} Check
+ *   One value: the name is that of limits.json, and the kind is one of judge.js. Some have what `measure` of their part needs beside.
+ * @typedef {object} Part Checks that are measured together.
+ * @property {readonly Check[]} checks
+ * @property {(checks: readonly Check[]) => Promise<Record<string, number>>} measure the value of each of these checks, by its name
+ * @property {number} recordings how many measurements a recorded value is the median of
+ * @property {() => string | undefined} [findObstacle] why the part cannot be measured on this machine
+ * @property {string} [needs] the program that it lacks then
  */
 import { measureAllocations, TIERS } from './allocations.js';
 import { WAYS } from './client.js';
@@ -19,29 +21,33 @@ import { countSystemCalls, findObstacle } from './syscalls.js';
 const COUNT_RECORDINGS = 3;
 const RATIO_RECORDINGS = 7;
 const WAY_NAMES = Object.keys(WAYS);
+const HELD_KINDS = ['objects', 'closures', 'arrays', 'strings', 'heap'];
 
 /** `{ [name]: value }` of checks whose value is `read(check)`. */
 const collect = (checks, read) => Object.fromEntries(checks.map((check) => [check.name, read(check)]));
 
+/** Both ways at once: each gateway uses one core, and nothing depends on the clock. */
+async function measureWays(checks, measureWay) {
+  const ways = [...new Set(checks.map(({ way }) => way))];
+  const found = await Promise.all(ways.map(measureWay));
+  return Object.fromEntries(ways.map((way, i) => [way, found[i]]));
+}
+
 const buildHeldPart = (upstream) => ({
-  checks: WAY_NAMES.flatMap((way) =>
-    ['objects', 'closures', 'arrays', 'strings', 'heap'].map((kind) => ({ name: `held stream, ${way}: ${kind}`, kind, way })),
-  ),
+  checks: WAY_NAMES.flatMap((way) => HELD_KINDS.map((kind) => ({ name: `held stream, ${way}: ${kind}`, kind, way }))),
   recordings: COUNT_RECORDINGS,
-  // Always both: a way is measured on top of the one before.
   measure: async (checks) => {
-    const counts = await countHeld(upstream, WAY_NAMES);
-    return collect(checks, ({ way, kind }) => counts[way][kind]);
+    const found = await measureWays(checks, (way) => countHeld(upstream, way));
+    return collect(checks, ({ way, kind }) => found[way][kind]);
   },
 });
 
-/** Both ways at once: each gateway uses one core, and nothing depends on the clock. */
 const buildAllocationPart = (upstream, tier) => ({
   checks: WAY_NAMES.map((way) => ({ name: `request, ${way}: bytes allocated, ${tier}`, kind: `bytes, ${tier}`, way })),
   recordings: COUNT_RECORDINGS,
   measure: async (checks) => {
-    const found = await Promise.all(checks.map(({ way }) => measureAllocations(upstream, way, tier)));
-    return collect(checks, (check) => found[checks.indexOf(check)]);
+    const found = await measureWays(checks, (way) => measureAllocations(upstream, way, tier));
+    return collect(checks, ({ way }) => found[way]);
   },
 });
 
@@ -77,7 +83,12 @@ const buildRatioPart = (id) => ({
   },
 });
 
-/** `upstream`: of upstream.js; only its port is read, when a part is measured. */
+/**
+ * All parts.
+ *
+ * @param {{ port: number }} upstream that of upstream.js; its port is read when a part is measured
+ * @returns {Part[]}
+ */
 export function buildParts(upstream) {
   return [
     buildHeldPart(upstream),
@@ -88,9 +99,15 @@ export function buildParts(upstream) {
   ];
 }
 
+/** @type {(parts: readonly Part[]) => Check[]} */
 export const listChecks = (parts) => parts.flatMap(({ checks }) => checks);
 
-/** The parts with the checks whose names contain a text; parts without one are left out. */
+/**
+ * The parts with the checks whose names contain a text, without parts that have none.
+ *
+ * @param {readonly Part[]} parts
+ * @returns {Part[]}
+ */
 export function selectParts(parts, text = '') {
   return parts
     .map((part) => ({ ...part, checks: part.checks.filter(({ name }) => name.includes(text)) }))

@@ -76,7 +76,7 @@ class Builds {
 }
 
 const measureLoad = (load) => (fleet, entries) =>
-  measureCost(fleet, entries, { load: LOADS[load], slices: SLICES_OF_PROCESS * entries[0].instances.length, warmSeconds: 2 });
+  measureCost(fleet, entries, { load: LOADS[load], slices: SLICES_OF_PROCESS * entries[0].instances.length, warmSeconds: 10 });
 
 async function measurePaced(fleet, entries) {
   const visits = await alternate(entries, entries[0].instances.length, async (entry, visit) => {

@@ -51,7 +51,7 @@ export class Fleet {
 
   /** The function starts the process: what can be done before is done. */
   prepare(subject, port) {
-    return prepare(subject, port).begin;
+    return prepare(subject, port, { isColdLater: true }).begin;
   }
 
   /** The target of an instance; built once, because a request of 1 MB takes a while. */

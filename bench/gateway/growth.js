@@ -97,7 +97,7 @@ export async function measureLedger(fleet, size) {
   return [buildGrowthRow({ id: 'growth-ledger', title: 'CPU a request of 0.1 KB, by rows of the ledger' }, entries, samples)];
 }
 
-const STREAM_NAMES = { undici: 'node:http + undici', sluice: 'Sluice, bare', 'sluice-full': 'Sluice, full' };
+const STREAM_NAMES = { undici: 'node:http + undici', 'sluice-full': 'Sluice, full' };
 
 /** Of the reference and of Sluice: chunks cost more when they come to more sockets. */
 export async function measureStreamGrowth(fleet, size) {

@@ -26,7 +26,7 @@ const write = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The bytes of a request. The key is in the headers of all protocols. */
-function buildRequest({ port, path, body, key = 'k', headers = [] }, connection, number = 0) {
+function buildRequest({ port, path, body, protocol, key = 'k', headers = [] }, connection, number = 0) {
   const text = body.includes('%k') ? body.replace('%k', String(number)) : body;
   const head = [
     `POST ${path.replace('%k', String(number))} HTTP/1.1`,
@@ -34,7 +34,7 @@ function buildRequest({ port, path, body, key = 'k', headers = [] }, connection,
     'content-type: application/json',
     `authorization: Bearer ${key}`,
     `x-api-key: ${key}`,
-    'anthropic-version: 2023-06-01',
+    ...(protocol === 'anthropic-messages' ? ['anthropic-version: 2023-06-01'] : []),
     `content-length: ${Buffer.byteLength(text)}`,
     `connection: ${connection}`,
     ...headers,

@@ -33,7 +33,10 @@ async function readHeap({ child, heapFile }) {
 export async function holdMany(fleet, entry, size) {
   const heapFile = join(FOLDER, `heap-${Math.random().toString(36).slice(2)}`);
   const flags = IS_NODE(entry.name) ? PROBE : [];
-  const instance = { ...(await fleet.launch(entry.subject, { flags, env: { HEAP_FILE: heapFile } })), heapFile };
+  const instance = {
+    ...(await fleet.launch(entry.subject, { flags, env: { HEAP_FILE: heapFile }, isColdLater: true })),
+    heapFile,
+  };
   const send = (model) => fleet.target(instance, { direction: entry.direction, model, stream: true });
   try {
     noteWrong(entry, await fleet.load('streams', { target: send('mock-d0-n3'), streams: 300, atOnce: 20 }));
@@ -174,7 +177,7 @@ export async function measureStalled(fleet, size) {
       note: '',
     })),
   );
-  const samples = await alternate(entries, size.processes, async (entry, slice) => ({
+  const samples = await alternate(entries, 1, async (entry, slice) => ({
     process: slice,
     ...(await stall(fleet, entry, size)),
   }));
@@ -204,7 +207,7 @@ const STALLED_ROWS = [
 ];
 
 async function stall(fleet, entry, { stalledSeconds }) {
-  const instance = await fleet.launch(entry.subject);
+  const instance = await fleet.launch(entry.subject, { isColdLater: true });
   const send = (model, stream) => fleet.target(instance, { direction: entry.direction, model, stream });
   try {
     const load = fleet.load('stall', {

@@ -71,6 +71,7 @@ export async function measurePaced(fleet, size) {
   );
 }
 
+const FIRST_NAMES = ['undici', 'pipe', 'hand', 'portkey', 'sluice', 'sluice-full'];
 const LEVELS = [30, 300, 1000, 3000];
 const BLOCK = 40;
 const FIRST_GOALS = { 30: 2, 3000: 1.5 };
@@ -81,7 +82,7 @@ const SLOW = { portkey: 300 };
 export async function measureFirst(fleet, size) {
   await fleet.clear();
   const direct = { name: 'direct', direction: 'pass', instances: [directInstance()], served: [0], wrong: 0, note: '' };
-  const entries = [direct, ...(await listEntries(fleet, BOTH))].map((entry) => ({
+  const entries = [direct, ...(await listEntries(fleet, BOTH, FIRST_NAMES))].map((entry) => ({
     ...entry,
     served: entry.instances.map(() => 0),
   }));
