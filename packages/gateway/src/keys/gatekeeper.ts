@@ -12,9 +12,9 @@ export interface ConfiguredKey {
 }
 
 /** The stored keys that a gatekeeper needs. */
-type Keys = Pick<KeyBook, 'isUsed' | 'check' | 'checkReference'>;
+type Keys = Pick<KeyBook, 'isUsed' | 'isLost' | 'check' | 'checkReference'>;
 
-const NO_KEYS: Keys = { isUsed: false, check: () => undefined, checkReference: () => undefined };
+const NO_KEYS: Keys = { isUsed: false, isLost: false, check: () => undefined, checkReference: () => undefined };
 
 /** Checks client keys: those of the configuration and those of the store. One lookup, however many there are. */
 export class Gatekeeper {
@@ -39,6 +39,7 @@ export class Gatekeeper {
   /** Whether the request has one of the keys. */
   admit(headers: HeaderBag, path: string): Admission {
     if (this.isOpen) return ANYBODY_ADMITTED;
+    if (this.#stored.isLost && this.#configured.size === 0) return KEYS_LOST;
     const key = readKey(headers, path);
     if (key === undefined) return KEY_REQUIRED;
     return this.#stored.check(key) ?? this.#findConfigured(key) ?? INVALID_KEY;
@@ -67,6 +68,12 @@ const ANYBODY_ADMITTED: Admission = { admitted: true, caller: ANYBODY };
 const KEY_REQUIRED: Admission = {
   admitted: false,
   reason: 'client key required: send it as Authorization: Bearer KEY, x-api-key or x-goog-api-key',
+};
+
+const KEYS_LOST: Admission = {
+  admitted: false,
+  reason:
+    'the database of this gateway has lost its client keys, so no client is admitted; its operator restores the database or creates new keys (sluice keys create NAME)',
 };
 
 const KEY_NOT_CHOSEN: Admission = {

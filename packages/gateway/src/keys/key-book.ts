@@ -103,6 +103,8 @@ export class KeyBook {
   /** Why keys cannot be created; undefined when they can. */
   #problem: string | undefined;
   #isPepperStored = false;
+  /** There was a pepper at the start, which the first key creates, and no key. */
+  #hasLostKeys = false;
   /** Changes happen one after the other. */
   #last: Promise<unknown> = Promise.resolve();
   #listeners: ((change: KeyChange) => void)[] = [];
@@ -128,9 +130,14 @@ export class KeyBook {
     return book;
   }
 
-  /** Whether there is or was a key: a gateway whose last key was revoked must not admit everybody. */
+  /** Whether there is or was a key: a gateway whose last key was revoked, or whose database was lost, must not admit everybody. */
   get isUsed(): boolean {
-    return this.#entries.size > 0;
+    return this.#entries.size > 0 || this.#hasLostKeys;
+  }
+
+  /** There are no keys, but there were some: the database was emptied, replaced or lost. */
+  get isLost(): boolean {
+    return this.#hasLostKeys && this.#entries.size === 0;
   }
 
   /** Keys that are not revoked. */
@@ -363,6 +370,8 @@ export class KeyBook {
       this.#isPepperStored = stored !== undefined;
       if (stored) this.#pepper = stored;
       const lost = needed.filter(({ pepper }) => pepper !== stored?.fingerprint);
+      // Nodes that share a database create the pepper before the first key.
+      this.#hasLostKeys = pepperFile !== null && stored !== undefined && this.#entries.size === 0 && !this.#options.store.shared;
       if (lost.length > 0) throw new Error(describeLoss(pepperFile, stored !== undefined, lost.length));
     } catch (error) {
       if (requiresPepper) throw new KeyError('pepper', error instanceof Error ? error.message : String(error));

@@ -1,6 +1,6 @@
 /** Opens the store of a gateway by its configuration, and keeps the records of exchanges in it. */
 
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReadSpending } from '../admission/memory.ts';
 import type { SharedBackend } from '../admission/shared/backend.ts';
@@ -28,7 +28,7 @@ export interface DataOptions {
   env: Readonly<Record<string, string | undefined>>;
 }
 
-type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store' | 'nodeLeaseMs'>;
+type DataState = Pick<GatewayState, 'data' | 'retentionDays' | 'store' | 'nodeLeaseMs' | 'keys' | 'pepperFile'>;
 
 /**
  * Opens the store. A folder that the operator has chosen must work; the default one is replaced by memory, with a
@@ -38,7 +38,13 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
   const configured = env['SLUICE_DATA'] || state.data;
   if (state.store) return openDatabase(state.store, data === undefined || data === DEFAULT ? configured : data, state);
   const chosen = data === undefined ? (configured ?? MEMORY) : data === DEFAULT ? configured : data;
-  const open = (folder: string | null): Promise<Store> => openStore({ folder, retentionDays: state.retentionDays });
+  const onDroppedPages = (pages: number): void =>
+    log.error(
+      { folder, pages },
+      'the write-ahead log of the database was damaged: the last rows and keys that were written may be lost; check the disk, or restore a backup',
+    );
+  const open = (folder: string | null): Promise<Store> =>
+    openStore({ folder, retentionDays: state.retentionDays, onDroppedPages });
   const folder = chosen ?? findDefaultFolder(env);
   if (folder === MEMORY) return open(null);
   try {
@@ -46,6 +52,8 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (chosen !== undefined) throw new ConfigError([{ message: error.message, path: ['data'] }]);
+    if (state.keys.length === 0 && existsSync(state.pepperFile ?? listFiles(folder).pepper))
+      throw new ConfigError([{ message: `${error.message}. ${KEYS_IN_FOLDER}`, path: ['data'] }]);
     log.warn(
       { folder, reason: error.message },
       'the data folder cannot be used; usage is kept in memory until the gateway stops',
@@ -53,6 +61,9 @@ export async function openRecords({ data, env }: DataOptions, state: DataState, 
     return open(null);
   }
 }
+
+const KEYS_IN_FOLDER =
+  'Client keys were created there, and without them the gateway would admit everybody. If that is intended, set data to "memory"';
 
 /** Opens a database. A folder that the operator has chosen holds what is of this node alone: captures, and the pepper by default. */
 async function openDatabase(
@@ -79,20 +90,42 @@ export async function openKeys(
   const onFailure = (reason: string): void => log.warn({ reason }, 'when client keys were used could not be recorded');
   if (store.shared && store.folder === null && pepperFile === undefined)
     throw new ConfigError([{ message: PEPPER_REQUIRED, path: ['auth', 'pepper_file'] }]);
+  const file = choosePepperFile(store, pepperFile);
   try {
-    return await KeyBook.open({
-      store,
-      pepperFile: choosePepperFile(store, pepperFile),
-      requiresPepper: true,
-      isTaken,
-      onFailure,
-    });
+    const keys = await KeyBook.open({ store, pepperFile: file, requiresPepper: true, isTaken, onFailure });
+    if (keys.isLost) log.error({ pepper_file: file }, KEYS_LOST);
+    warnOfModes([file, store.folder], log);
+    return keys;
   } catch (error) {
     if (error instanceof StoreError) throw new ConfigError([{ message: error.message, path: ['data'] }]);
     if (!(error instanceof KeyError)) throw error;
     throw new ConfigError([{ message: error.message, path: ['auth', 'pepper_file'] }]);
   }
 }
+
+/** Other users of the machine could take the pepper and the database from there, or put others in their places. */
+function warnOfModes(paths: readonly (string | null)[], log: Logger): void {
+  if (process.platform === 'win32') return;
+  for (const path of paths) {
+    const stats = path === null ? undefined : statSync(path, { throwIfNoEntry: false });
+    if (!stats || path === null) continue;
+    // A folder that others may enter and read is common; its files can be read by their owner alone.
+    const isOpen = (stats.mode & (stats.isDirectory() ? OTHERS_WRITE : OTHERS)) !== 0;
+    const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
+    if (isOpen) log.warn({ path, mode }, stats.isDirectory() ? OPEN_FOLDER : OPEN_PEPPER);
+  }
+}
+
+const OTHERS = 0o007;
+
+const OTHERS_WRITE = 0o002;
+
+const OPEN_PEPPER = 'other users of this machine can read the pepper file; give it mode 0600';
+
+const OPEN_FOLDER = 'other users of this machine can replace the files of the data folder; give it mode 0700';
+
+const KEYS_LOST =
+  'the pepper file shows that client keys were created, but the database has none: it was emptied, replaced or lost, and clients with such keys are refused. Restore a backup, or create new keys with "sluice keys create". Without keys, only a gateway without this file admits everybody';
 
 const PEPPER_REQUIRED =
   'with a PostgreSQL store every node needs the same pepper; set auth.pepper_file to a file that all nodes have';

@@ -123,6 +123,8 @@ export interface StoreOptions {
   readonly keyPollMs?: number;
   /** How long `close()` tries to write what waits; 10,000 by default. */
   readonly closeMs?: number;
+  /** SQLite: the write-ahead log was damaged, so that many pages of it were lost. */
+  readonly onDroppedPages?: (pages: number) => void;
   /** Timers and durations. */
   readonly clock?: Clock;
   /** Milliseconds since 1970, for ids. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseKeyId } from '../../src/keys/key-text.ts';
@@ -189,6 +189,92 @@ describe('a gateway without keys in its file', () => {
       await expect(run({ ...options, listen: { port: 0 } })).rejects.toThrow('auth.pepper_file: the pepper file');
     } finally {
       await open.stop();
+    }
+  });
+
+  test.each([
+    ['emptied', (file: string) => truncateSync(file, 0)],
+    ['removed', (file: string) => rmSync(file)],
+  ])('admits no client when its database was %s, until a key is created', async (_, lose) => {
+    const before = await startAdmin({ env: { SLUICE_ADMIN_KEY: ADMIN_KEY }, isPersistent: true });
+    const { folder } = before;
+    const data = join(folder, 'data');
+    const lines: string[] = [];
+    const formatLog = (line: string): string => {
+      lines.push(line);
+      return '';
+    };
+    const start = () => run({ folder, env: { SLUICE_ADMIN_KEY: ADMIN_KEY }, data, listen: { port: 0 }, formatLog });
+    try {
+      const body = { name: 'first' };
+      const { json } = await before.call('keys', { method: 'POST', headers: withKey(ADMIN_KEY), body });
+      await before.close(0);
+      lose(join(data, 'sluice.db'));
+      const closed = await start();
+      for (const headers of [{}, withKey(json.secret)]) {
+        const { status, text } = await converse(closed.url, 'demo/hello', headers);
+        expect([status, text]).toEqual([401, expect.stringContaining('has lost its client keys')]);
+      }
+      expect(lines.join('\n')).toMatch(/"level":"error".*the pepper file shows that client keys were created/);
+      const { text } = await closed.keys.create('second', {}, 'cli');
+      expect((await converse(closed.url, 'demo/hello', withKey(text))).status).toBe(200);
+      expect((await converse(closed.url)).status).toBe(401);
+      await closed.close(0);
+      // The documented way to open it again.
+      for (const name of ['sluice.db', 'pepper']) rmSync(join(data, name));
+      const open = await start();
+      expect((await converse(open.url)).status).toBe(200);
+      await open.close(0);
+    } finally {
+      await before.stop();
+    }
+  });
+
+  test.runIf(process.platform !== 'win32')('warns of a pepper and a data folder that others can use', async () => {
+    const first = await startAdmin({ isPersistent: true });
+    const { folder } = first;
+    const data = join(folder, 'data');
+    const listWarnings = async (): Promise<string[]> => {
+      const lines: string[] = [];
+      const formatLog = (line: string): string => {
+        lines.push(line);
+        return '';
+      };
+      const again = await run({ folder, env: {}, data, listen: { port: 0 }, formatLog });
+      await again.close(0);
+      return lines.filter((line) => line.includes('give it mode'));
+    };
+    try {
+      await first.keys.create('first', {}, 'cli');
+      await first.close(0);
+      expect(await listWarnings()).toEqual([]);
+      chmodSync(join(data, 'pepper'), 0o644);
+      chmodSync(data, 0o777);
+      const [pepper, place] = await listWarnings();
+      expect(JSON.parse(pepper ?? '')).toMatchObject({ level: 'warn', path: join(data, 'pepper'), mode: '0644' });
+      expect(JSON.parse(place ?? '')).toMatchObject({ level: 'warn', path: data, mode: '0777' });
+    } finally {
+      await first.stop();
+    }
+  });
+
+  test('is not replaced by one in memory, which would be open, when the default folder cannot be used', async () => {
+    const first = await startAdmin({ isPersistent: true });
+    const { folder } = first;
+    const env = { XDG_DATA_HOME: folder };
+    try {
+      await first.close(0);
+      const start = () => run({ folder, env, data: 'default', listen: { port: 0 }, formatLog: () => '' });
+      const owner = await start();
+      // Without keys, a second gateway is as open as the first.
+      const second = await start();
+      expect(second.store.isPersistent).toBe(false);
+      await second.close(0);
+      await owner.keys.create('first', {}, 'cli');
+      await expect(start()).rejects.toThrow(/in use by .*without them the gateway would admit everybody/);
+      await owner.close(0);
+    } finally {
+      await first.stop();
     }
   });
 

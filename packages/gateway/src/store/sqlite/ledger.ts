@@ -30,6 +30,12 @@ export interface Recovery {
   readonly isUnclean: boolean;
 }
 
+/** What a writer found when it opened its folder. */
+export interface Opening extends Recovery {
+  /** Pages of the write-ahead log that were lost, because it was damaged. */
+  readonly droppedPages: number;
+}
+
 /** Errors of the surroundings: the same batch may succeed later. */
 const TRANSIENT: ReadonlySet<number | undefined> = new Set([
   RESULT.busy,

@@ -19,7 +19,7 @@ import { QueuedStore } from '../queued-store.ts';
 import type { Store, StoreOptions, StoreReader, StoreStatus } from '../store.ts';
 import { backUp, startCheck, type Task } from './backup.ts';
 import { BUSY_TIMEOUT_MS } from './database.ts';
-import type { Recovery } from './ledger.ts';
+import type { Opening } from './ledger.ts';
 import type { WorkerRequest, WorkerSettings } from './messages.ts';
 import { WorkerClient } from './worker-client.ts';
 
@@ -134,7 +134,7 @@ interface Workers {
   readonly writer: LastingWorker;
   /** In memory the same as `writer`. */
   readonly reader: LastingWorker;
-  readonly recovery: Recovery;
+  readonly opening: Opening;
 }
 
 class SqliteStore extends QueuedStore implements Store {
@@ -145,11 +145,11 @@ class SqliteStore extends QueuedStore implements Store {
   readonly configs = undefined;
   readonly #reader: SqliteReader;
   readonly #writer: LastingWorker;
-  readonly #recovery: Recovery;
+  readonly #opening: Opening;
   #integrity: StoreStatus['integrity'] = 'unchecked';
   #check: Task | undefined;
 
-  constructor(options: StoreOptions, boot: string, { writer, reader, recovery }: Workers) {
+  constructor(options: StoreOptions, boot: string, { writer, reader, opening }: Workers) {
     const queries = new SqliteReader(reader);
     super(options, queries, (operations) => writer.request({ kind: 'write', operations: JSON.stringify(operations) }));
     this.folder = options.folder;
@@ -157,8 +157,9 @@ class SqliteStore extends QueuedStore implements Store {
     this.boot = boot;
     this.#reader = queries;
     this.#writer = writer;
-    this.#recovery = recovery;
-    if (recovery.isUnclean && options.folder !== null) this.#startCheck(options.folder);
+    this.#opening = opening;
+    if (opening.droppedPages > 0) options.onDroppedPages?.(opening.droppedPages);
+    if (opening.isUnclean && options.folder !== null) this.#startCheck(options.folder);
   }
 
   /** A power loss or a bad disk may have damaged the file; the gateway serves meanwhile. */
@@ -197,7 +198,7 @@ class SqliteStore extends QueuedStore implements Store {
       ...this.queueStatus,
       accepting: this.accepting,
       integrity: this.#integrity,
-      crashed_exchanges: this.#recovery.crashed,
+      crashed_exchanges: this.#opening.crashed,
     };
   }
 
@@ -229,9 +230,9 @@ class SqliteStore extends QueuedStore implements Store {
 export async function openSqliteStore(options: StoreOptions): Promise<Store> {
   const settings = buildSettings(options, options.folder === null ? 'memory' : 'writer');
   const writer = new LastingWorker(settings);
-  const recovery = await writer.start<Recovery>();
+  const opening = await writer.start<Opening>();
   const reader = options.folder === null ? writer : new LastingWorker({ ...settings, role: 'reader' });
-  return new SqliteStore(options, settings.boot, { writer, reader, recovery });
+  return new SqliteStore(options, settings.boot, { writer, reader, opening });
 }
 
 /** Opens the database of a folder for reading, also while a gateway owns it. */

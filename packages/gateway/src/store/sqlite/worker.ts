@@ -16,8 +16,9 @@ import {
 } from './database.ts';
 import { createBallast, FolderLock, freeBallast, listFiles, prepareFolder, readFreeBytes } from './folder.ts';
 import { SqliteKeys } from './key-table.ts';
-import { type Recovery, SqliteLedger } from './ledger.ts';
+import { type Opening, SqliteLedger } from './ledger.ts';
 import type { NumberedRequest, WorkerFailure, WorkerReply, WorkerRequest, WorkerSettings } from './messages.ts';
+import { countDroppedPages } from './write-ahead-log.ts';
 
 const settings: WorkerSettings = workerData;
 
@@ -90,13 +91,13 @@ class WriterWorker extends ReaderWorker {
   readonly #lock: FolderLock | undefined;
   readonly #ledger: SqliteLedger;
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly recovery: Recovery;
+  readonly opening: Opening;
 
-  private constructor(db: Database, lock: FolderLock | undefined) {
+  private constructor(db: Database, lock: FolderLock | undefined, droppedPages: number) {
     super(db);
     this.#lock = lock;
     this.#ledger = guard(() => new SqliteLedger(db, settings));
-    this.recovery = guard(() => this.#ledger.recover(Date.now()));
+    this.opening = { ...guard(() => this.#ledger.recover(Date.now())), droppedPages };
     this.#every(settings.maintenanceMs, () => this.#maintain());
     if (lock) this.#every(settings.heartbeatMs, () => lock.beat(Date.now()));
     setImmediate(() => attempt(() => this.#restoreBallast()));
@@ -116,10 +117,12 @@ class WriterWorker extends ReaderWorker {
   }
 
   static async #openFile(file: string, lock: FolderLock | undefined, busyMs?: number): Promise<WriterWorker> {
+    // Before SQLite opens the file, which drops them.
+    const droppedPages = lock ? countDroppedPages(`${file}-wal`) : 0;
     const db = guard(() => openWriter(file, busyMs));
     try {
       if (guard(() => readVersion(db)) < SCHEMA_VERSION) await bringUpToDate(db);
-      return new WriterWorker(db, lock);
+      return new WriterWorker(db, lock, droppedPages);
     } catch (error) {
       guard(() => db.close());
       throw error;
@@ -268,7 +271,7 @@ async function serve(port: MessagePort): Promise<void> {
     port.on('message', (message: NumberedRequest) => {
       last = last.then(() => handle(message));
     });
-    reply({ number: 0, value: worker instanceof WriterWorker ? worker.recovery : null });
+    reply({ number: 0, value: worker instanceof WriterWorker ? worker.opening : null });
   } catch (error) {
     reply({ number: 0, failure: toFailure(error) });
     port.close();
