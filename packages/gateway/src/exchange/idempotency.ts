@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, type HeaderBag } from '@sluice/core';
 import type { Route } from '@sluice/core/engine';
-import { readBoundary } from '../http/multipart.ts';
+import { readParts } from '../http/multipart.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Caller } from '../keys/caller.ts';
 import type { NoteRow } from '../store/index.ts';
@@ -77,17 +77,29 @@ const UPSTREAM_KEY_LENGTH = 32;
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** The digest of a body. Clients choose another boundary for every retry of a form, so it does not count. */
+/**
+ * The digest of a body. Clients choose another boundary for every retry of a form, so it does not count: a form is its parts, of which
+ * there are few, whatever the boundary is.
+ */
 function readFingerprint(body: Buffer, contentType: string): string {
   const hash = createHash('sha256');
-  const boundary = readBoundary(contentType);
-  if (boundary === undefined) return hash.update(body).digest('hex');
-  let from = 0;
-  for (let at = body.indexOf(boundary); at >= 0; at = body.indexOf(boundary, from)) {
-    hash.update(`${at - from}:`).update(body.subarray(from, at));
-    from = at + boundary.length;
+  const parts = findParts(body, contentType);
+  if (!parts) return hash.update(body).digest('hex');
+  for (const { headers, value } of parts)
+    hash
+      .update(`${headers.length}:${value.end - value.start}:`)
+      .update(headers, 'latin1')
+      .update(body.subarray(value.start, value.end));
+  return hash.digest('hex');
+}
+
+/** The parts of a form; undefined for other content, and for a form that cannot be read, which is compared as it is. */
+function findParts(body: Buffer, contentType: string): ReturnType<typeof readParts> {
+  try {
+    return readParts(body, contentType);
+  } catch {
+    return undefined;
   }
-  return hash.update(body.subarray(from)).digest('hex');
 }
 
 function checkSharable({ fingerprint, requestId, state, log }: KeyedResponse, given: string): void {

@@ -43,7 +43,8 @@ interface Range {
   end: number;
 }
 
-interface Part {
+/** A part of a form. */
+export interface Part {
   /** As text; it contains the names of fields and files. */
   headers: string;
   value: Range;
@@ -56,9 +57,15 @@ function readFieldName(headers: string): string | undefined {
 }
 
 /** The boundary of a form by its content type; undefined for other content. */
-export function readBoundary(contentType: string): string | undefined {
+function readBoundary(contentType: string): string | undefined {
   const [, quoted, plain] = /^multipart\//i.test(contentType) ? (BOUNDARY.exec(contentType) ?? []) : [];
   return quoted ?? plain;
+}
+
+/** The parts of a form, in their order. Undefined for other content; throws for a form that cannot be read. */
+export function readParts(body: Buffer, contentType: string): readonly Part[] | undefined {
+  const boundary = readBoundary(contentType);
+  return boundary === undefined ? undefined : [...new PartReader(body, boundary)];
 }
 
 const BOUNDARY = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i;
