@@ -7,6 +7,7 @@ import type { GatewayState } from './resolve.ts';
 import { buildJsonSchema } from './schema.ts';
 import { redactPatterns } from './secret-patterns.ts';
 import { type Env, findAddress, isReference, readEnv } from './secrets.ts';
+import type { PendingSettings } from './watch.ts';
 
 /** Where a value comes from. */
 export const ORIGINS = ['file', 'store', 'environment', 'default', 'flag'] as const;
@@ -36,13 +37,33 @@ export interface EffectiveSources {
   readonly flags: ReadonlyMap<string, string>;
   /** The data folder; null in memory. */
   readonly folder: string | null;
+  /** Settings that were changed and wait for a restart; those of the start are in force. */
+  readonly pending?: PendingSettings | undefined;
 }
 
 /** A configuration has some hundred settings; one with more is cut, and the list says so. */
 const MAX_SETTINGS = 2000;
 
 /** Lists all settings, in the order of the schema. */
-export function listSettings(sources: EffectiveSources): { settings: readonly Setting[]; omitted: number } {
+export function listSettings({ pending, ...sources }: EffectiveSources): { settings: readonly Setting[]; omitted: number } {
+  const schema = buildJsonSchema() as SchemaNode; // the output of toJSONSchema has this form
+  const found = collectSettings(sources, schema);
+  const waits = ({ path }: Setting): boolean => pending?.settings.some((name) => isBelow(path, name)) ?? false;
+  // Their lines are those of another text.
+  const started = pending && pending.settings.length > 0 ? collectSettings({ ...sources, ...pending }, schema).filter(waits) : [];
+  const settings = [...found.filter((setting) => !waits(setting)), ...started.map((setting) => ({ ...setting, line: null }))];
+  const sections = Object.keys(schema.properties ?? {});
+  const rank = ({ path }: Setting): number => sections.indexOf(path.split(/[.[]/, 1)[0] ?? '');
+  // Within a section, the order of the file is kept.
+  const sorted = settings.sort((a, b) => rank(a) - rank(b));
+  return { settings: sorted.slice(0, MAX_SETTINGS), omitted: Math.max(0, sorted.length - MAX_SETTINGS) };
+}
+
+/** Whether a path is that of a setting, or of a part of it. */
+const isBelow = (path: string, setting: string): boolean =>
+  path.startsWith(setting) && /^($|[.[])/.test(path.slice(setting.length));
+
+function collectSettings(sources: Omit<EffectiveSources, 'pending'>, schema: SchemaNode): Setting[] {
   const found = new Map<string, Setting>();
   const add = (setting: Setting): void => {
     if (!found.has(setting.path)) found.set(setting.path, setting);
@@ -53,18 +74,12 @@ export function listSettings(sources: EffectiveSources): { settings: readonly Se
     ...(sources.shared === null ? [] : [new WrittenSettings(sources.shared, sources.env, 'store')]),
   ];
   for (const setting of written.flatMap((one) => one.list())) add(setting);
-  const hasPath = (path: string): boolean =>
-    [...found.keys()].some((one) => one.startsWith(path) && /^($|[.[])/.test(one.slice(path.length)));
+  const hasPath = (path: string): boolean => [...found.keys()].some((one) => isBelow(one, path));
   for (const setting of listFromEnvironment(sources, hasPath)) add(setting);
-  const schema = buildJsonSchema() as SchemaNode; // the output of toJSONSchema has this form
   for (const [path, value] of listDefaults(schema, [], (at) => written.some((one) => one.isClosed(at))))
     add({ path: formatPath(path), value: formatValue(value), reference: null, origin: 'default', line: null });
   add({ path: 'data', value: sources.folder ?? 'memory', reference: null, origin: 'default', line: null });
-  const sections = Object.keys(schema.properties ?? {});
-  const rank = ({ path }: Setting): number => sections.indexOf(path.split(/[.[]/, 1)[0] ?? '');
-  // Within a section, the order of the file is kept.
-  const sorted = [...found.values()].sort((a, b) => rank(a) - rank(b));
-  return { settings: sorted.slice(0, MAX_SETTINGS), omitted: Math.max(0, sorted.length - MAX_SETTINGS) };
+  return [...found.values()];
 }
 
 // ---- the file

@@ -10,6 +10,12 @@ export function redactPatterns(text: string): string {
   return clean;
 }
 
+/** Client keys of Sluice. Without a boundary before it: a client may put its key behind any other text. */
+const CLIENT_KEY = /sluice_[0-9A-Za-z]{16}_[0-9A-Za-z]{20,}/g;
+
+/** Masks client keys, of which the gateway has no text. */
+export const redactClientKeys = (text: string): string => (text.includes('sluice_') ? text.replace(CLIENT_KEY, MASK) : text);
+
 /** Texts that look like secrets of any provider. Every expression is linear, because texts come from outside. */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // OpenAI, Anthropic, OpenRouter, DeepSeek, Moonshot …
@@ -17,8 +23,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\bAIza[\w-]{20,}/g, MASK],
   // Groq, xAI, Hugging Face, GitHub, NVIDIA, Perplexity, Cerebras, Fireworks, Together
   [/\b(?:gsk_|xai-|hf_|gh[opsu]_|github_pat_|nvapi-|pplx-|csk-|fw_|tgp_v1_)[\w-]{16,}/g, MASK],
-  // Client keys of Sluice
-  [/\bsluice_[0-9A-Za-z]{16}_[0-9A-Za-z]{20,}/g, MASK],
+  [CLIENT_KEY, MASK],
   // Plain words after the scheme ("Bearer authentication is required") are kept.
   [/\b([Bb]earer|BEARER|[Bb]asic|BASIC)(\s{1,4})(?=[a-z]{0,40}[^a-z\s"',;])[\w.~+/=-]{8,}/g, `$1$2${MASK}`],
   [/([?&](?:key|api[_-]?key|access_token|token)=)[^&\s"'#<>]+/gi, `$1${MASK}`],

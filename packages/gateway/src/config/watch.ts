@@ -25,6 +25,8 @@ export class LiveConfig {
   #shared: StoredConfig | undefined;
   #watcher: FSWatcher | undefined;
   #quietTimer: Timer | undefined;
+  /** What the gateway was started with: some settings stay in force until the next start. */
+  readonly #started: Loaded;
   #loaded: Loaded;
   /** The files that the last configuration refers to, also a rejected one. */
   #files: SettingFiles;
@@ -42,6 +44,7 @@ export class LiveConfig {
   private constructor(options: WatchOptions, loaded: Loaded) {
     this.#options = options;
     this.#clock = options.clock ?? REAL_CLOCK;
+    this.#started = loaded;
     this.#loaded = loaded;
     this.#shared = loaded.shared;
     this.#files = loaded.source.files;
@@ -74,6 +77,12 @@ export class LiveConfig {
   /** The newest version of the database, which may have been rejected. */
   get newest(): StoredConfig | undefined {
     return this.#shared;
+  }
+
+  /** The settings that wait for a restart, and the configuration whose values of them are in force. */
+  get pending(): PendingSettings {
+    const { text, shared, state } = this.#started;
+    return { settings: listPending(state, this.#loaded.state), text, shared: shared?.text ?? null, state };
   }
 
   /** Uses a new version of the database, if it can be used here. */
@@ -156,7 +165,7 @@ export class LiveConfig {
       if (!isKnown || isForced) onRefused(outcome, by);
       return;
     }
-    const restart = listRestartSections(this.#loaded.state, outcome.state);
+    const restart = listPending(this.#started.state, outcome.state);
     this.#rejected = undefined;
     this.#loaded = outcome;
     onReload(outcome.state, restart, by);
@@ -200,10 +209,18 @@ export class LiveConfig {
   }
 }
 
+/** Settings that the file has changed, and that are in force as they were at the start. */
+export interface PendingSettings {
+  readonly settings: readonly string[];
+  readonly text: string;
+  readonly shared: string | null;
+  readonly state: GatewayState;
+}
+
 /** Which file is watched, and the callbacks for its changes. */
 export interface WatchOptions extends ResolveOptions {
   readonly file: string;
-  /** Called after a reload. `restart` lists sections that take effect only after a restart. */
+  /** Called after a reload. `restart` lists settings that differ from those of the start and need a restart. */
   readonly onReload: (state: GatewayState, restart: readonly string[], by: ReloadCause) => void;
   /** Called when a reload is rejected; the previous configuration stays in use. */
   readonly onRefused: (reason: Error, by: ReloadCause) => void;
@@ -361,24 +378,27 @@ const countFileProviders = ({ options }: Source): number =>
 /** Providers of the file and of the environment. */
 const countProviders = ({ state }: Loaded): number => [...state.providers.values()].filter(({ isDemo }) => !isDemo).length;
 
-/** Sections that are read at start only: socket, buffers, timers and log. */
-const FIXED_SECTIONS = [
-  'listen',
-  'limits',
-  'log',
-  'data',
-  'store',
-  'nodeLeaseMs',
-  'durability',
-  'retentionDays',
-  'responses',
-  'idempotency',
-  'cache',
-  'metricsListen',
-  'pepperFile',
-  'timeZone',
-  'limitsStore',
-] as const;
+/** What is read at the start only: socket, buffers, timers and log. The names are those of the settings. */
+const FIXED_SETTINGS = {
+  listen: 'listen',
+  limits: 'limits',
+  log: 'log',
+  data: 'data',
+  store: 'store',
+  nodeLeaseMs: 'node_lease',
+  durability: 'durability',
+  retentionDays: 'retention',
+  responses: 'responses',
+  idempotency: 'idempotency',
+  cache: 'cache',
+  metricsListen: 'metrics.listen',
+  pepperFile: 'auth.pepper_file',
+  timeZone: 'time_zone',
+  limitsStore: 'limits_store',
+} as const satisfies Partial<Record<keyof GatewayState, string>>;
 
-const listRestartSections = (before: GatewayState, after: GatewayState): string[] =>
-  FIXED_SECTIONS.filter((section) => JSON.stringify(before[section]) !== JSON.stringify(after[section]));
+const FIXED = Object.keys(FIXED_SETTINGS) as (keyof typeof FIXED_SETTINGS)[]; // its own keys
+
+/** The settings that differ from those of the start, which are in force. */
+const listPending = (started: GatewayState, now: GatewayState): string[] =>
+  FIXED.filter((name) => JSON.stringify(started[name]) !== JSON.stringify(now[name])).map((name) => FIXED_SETTINGS[name]);

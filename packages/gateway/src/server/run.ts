@@ -14,6 +14,7 @@ import type { CacheOptions, Durability, IdempotencyOptions, Limits, LogLevel } f
 import { ConfigError } from '../config/problems.ts';
 import { type ReloadCause, ReloadHistory } from '../config/reloads.ts';
 import { findExposure, type GatewayState, type ResolveOptions, type StoredKeys } from '../config/resolve.ts';
+import { redactClientKeys } from '../config/secret-patterns.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, readConfig, resolveEnvironment, type WatchOptions } from '../config/watch.ts';
 import { IdempotentResponses } from '../exchange/idempotent-responses.ts';
@@ -178,7 +179,7 @@ export async function run({
     listSettings({
       text: live?.config.text ?? null,
       shared: live?.config.shared?.text ?? null,
-      ...{ env, state: current, flags, folder: store.folder },
+      ...{ env, state: current, flags, folder: store.folder, pending: live?.config.pending },
     }),
   );
   const config: AdminContext['config'] = {
@@ -440,7 +441,7 @@ export function createServices(options: ServiceOptions): Services {
         clock,
         log,
         metrics,
-        redact: secrets && ((text) => secrets.redactKnown(text)),
+        redact: (text) => redactClientKeys(secrets?.redactKnown(text) ?? text),
       }),
     idempotency: idempotency && new IdempotentResponses(idempotency, clock),
     cache: cache && new ResponseCache(cache, clock),

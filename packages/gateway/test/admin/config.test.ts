@@ -29,6 +29,22 @@ test('settings have their origins, also after a reload', async () => {
   expect(await read('affinity')).toMatchObject({ value: '7m', origin: 'file' });
 });
 
+test('settings that wait for a restart are shown as they are in force', async () => {
+  const reload = async (config: object) => {
+    write({ ...CONFIG, ...config });
+    await gateway.reload();
+    const { settings } = (await gateway.call('config/settings', { headers })).json;
+    const { reloads } = (await gateway.call('config/reloads', { headers })).json;
+    const find = (path: string) => settings.find((setting: { path: string }) => setting.path === path)?.value;
+    return { streams: find('limits.streams'), affinity: find('affinity'), restart: reloads[0].restart };
+  };
+  expect(await reload({ limits: { streams: 2 } })).toEqual({ streams: '2000', affinity: '5m', restart: ['limits'] });
+  // Another change does not put it in force.
+  const both = { limits: { streams: 2 }, affinity: '7m' };
+  expect(await reload(both)).toEqual({ streams: '2000', affinity: '7m', restart: ['limits'] });
+  expect(await reload({ affinity: '7m' })).toEqual({ streams: '2000', affinity: '7m', restart: [] });
+});
+
 test('reloads are listed with what caused them, and why they were rejected', async () => {
   write({ ...CONFIG, affinity: 'never' });
   await gateway.reload();
@@ -41,7 +57,7 @@ test('reloads are listed with what caused them, and why they were rejected', asy
   expect(json.reloads.at(-1)).toMatchObject({ ok: true, by: 'start', reason: null });
   write({ ...CONFIG, time_zone: 'Europe/Berlin' });
   const readLast = async () => (await gateway.call('config/reloads', { headers })).json.reloads[0];
-  await expect.poll(readLast).toMatchObject({ ok: true, by: 'file', restart: ['timeZone'] });
+  await expect.poll(readLast).toMatchObject({ ok: true, by: 'file', restart: ['time_zone'] });
 });
 
 test('a pasted file is checked and changes nothing', async () => {

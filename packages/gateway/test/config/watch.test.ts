@@ -210,17 +210,19 @@ test('a callback that throws does not stop the watcher', async () => {
   await vi.waitFor(() => expect(config.current.listen.port).toBe(3), { timeout: 30_000 });
 });
 
-test('changes that need a restart are reported', async () => {
+test('changes that need a restart are reported as long as they wait for it', async () => {
   const config = await open({ pollMs: 60_000, quietMs: 60_000 });
   for (const text of [
     'models: { a: demo/x }\nlisten: { port: 1 }',
     port(2),
     `${port(2)}limits: { drain: 1s }\nlog: { level: debug }`,
+    `${port(2)}affinity: 7m\n`,
+    port(1),
   ]) {
     await writeFile(file, text);
     await config.reload();
   }
-  expect(restarts).toEqual([[], ['listen'], ['limits', 'log']]);
+  expect(restarts).toEqual([[], ['listen'], ['listen', 'limits', 'log'], ['listen'], []]);
 });
 
 test('secrets of both configurations are redacted', async () => {
