@@ -219,6 +219,7 @@ describe('AdminAccess', () => {
   const CLIENT: ClientAddress = { address: '127.0.0.1', isProxied: false, scheme: 'http', host: undefined };
   const REQUEST: AccessRequest = { method: 'GET', headers: { host: '127.0.0.1' }, client: CLIENT, local: '127.0.0.1' };
   const MINUTE = 60_000;
+  const SHORT_KEY = 'short-admin-key';
 
   function create(key: string | undefined = ADMIN_KEY) {
     const world = { now: 1_700_000_000_000, key };
@@ -370,10 +371,11 @@ describe('AdminAccess', () => {
     });
   });
 
-  test('wrong keys are refused after five, also the right one, and forgiven with time', () => {
+  test('wrong keys are refused after five, also the right one if it is short, and forgiven with time', () => {
     const { access, world } = create();
+    world.key = SHORT_KEY;
     const wrong = { ...REQUEST, headers: withKey('x') };
-    const right = { ...REQUEST, headers: withKey(ADMIN_KEY) };
+    const right = { ...REQUEST, headers: withKey(SHORT_KEY) };
     const elsewhere = { ...right, client: { ...CLIENT, address: '127.0.0.2' } };
     for (let i = 0; i < 5; i++) expect(() => access.admit(wrong, 'read')).toThrow('is not the admin key');
     expect(() => access.admit(wrong, 'read')).toThrow('too many wrong keys; retry in 12 s');
@@ -381,6 +383,19 @@ describe('AdminAccess', () => {
     expect(access.admit(elsewhere, 'read').kind).toBe('key');
     world.now += 12_000;
     expect(access.admit(right, 'read').kind).toBe('key');
+  });
+
+  test('wrong keys keep neither the holder of a long key nor of a token out', () => {
+    const { access } = create();
+    const wrong = { ...REQUEST, headers: withKey('x') };
+    const token = access.issueToken();
+    for (let i = 0; i < 5; i++) expect(() => access.admit(wrong, 'read')).toThrow('is not the admin key');
+    expect(() => access.admit(wrong, 'read')).toThrow('too many wrong keys');
+    expect(() => access.login({ token: 'x' }, REQUEST)).toThrow('too many wrong keys');
+    expect(access.admit({ ...REQUEST, headers: withKey(ADMIN_KEY) }, 'read').kind).toBe('key');
+    expect(access.login({ token }, REQUEST).cookie).toContain('sluice_console=');
+    expect(access.login({ key: ADMIN_KEY }, REQUEST).cookie).toContain('sluice_console=');
+    expect(() => access.admit(wrong, 'read')).toThrow('too many wrong keys');
   });
 
   test('sessions and tokens are bounded; the oldest go first', () => {
