@@ -293,7 +293,7 @@ const readRange = (node: Node | null | undefined): Range | undefined =>
   node?.range ? [node.range[0], node.range[1]] : undefined;
 
 /** Settings that hold a secret. Only these may refer to files: any other file could be read by an error message. */
-const SECRET_SETTING =
+export const SECRET_SETTING =
   /^(providers\/[^/]+\/(api_key|api_keys\/\d+|proxy|headers\/[^/]+)|auth\/keys\/\d+(\/key)?|(admin|metrics)\/key|store|limits_store(\/url)?)$/;
 
 /** Headers that identify the sender; others may be public. */

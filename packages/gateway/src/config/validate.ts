@@ -9,6 +9,7 @@ import { type GatewayState, resolveConfig } from './resolve.ts';
 import { redactPatterns } from './secret-patterns.ts';
 import { type Env, SecretRegistry } from './secrets.ts';
 import { findMisplaced, findNodeProblems } from './shared.ts';
+import { findLiteralSecrets, looksSecret } from './stored-secrets.ts';
 import { findRemovedSettings } from './watch.ts';
 
 /** What is wrong, and where. Lines and columns start at 1. */
@@ -52,7 +53,8 @@ export function validateConfig(text: string, variables: readonly string[]): Vali
 export function findSharedProblems(file: string, text: string, current: string | undefined): readonly Problem[] {
   if (text.includes('\0')) return [{ message: 'the file has a NUL character, which the database cannot store', path: [] }];
   const { raw, result } = examine(file, text, []);
-  const literal = raw.literalSecrets.map((path) => raw.problem(path, BY_REFERENCE));
+  const secrets = raw.syntax.length > 0 ? raw.literalSecrets : findLiteralSecrets(raw.value);
+  const literal = secrets.map((path) => raw.problem(path, BY_REFERENCE));
   const written = { settings: raw.syntax.length > 0 ? [] : listWritten(raw.value), problem: raw.problem.bind(raw) };
   return [
     ...('problems' in result ? result.problems : []),
@@ -69,7 +71,8 @@ function findRemoved(current: string, next: Source): Problem[] {
   return 'source' in result ? findRemovedSettings(result.source, next) : [];
 }
 
-const BY_REFERENCE = 'is a secret, which must not be stored in the database; write a reference such as env:NAME or file:/path';
+const BY_REFERENCE =
+  'is a secret, or may be one, which must not be stored in the database; write a reference such as env:NAME or file:/path as the whole value';
 
 /** Lines, also comments, with a text that looks like a secret. */
 function findSecretLines(file: string, text: string, known: readonly Problem[]): Problem[] {
@@ -82,14 +85,6 @@ function findSecretLines(file: string, text: string, known: readonly Problem[]):
     ];
   });
 }
-
-/** Whether a text has something that looks like a secret. A reference is none, whatever stands before it. */
-export function looksSecret(text: string): boolean {
-  const rest = text.replace(REFERENCE, '""');
-  return redactPatterns(rest) !== rest;
-}
-
-const REFERENCE = /\$\{[A-Za-z_]\w*\}|\b(?:env[:.]|os\.environ\/)[A-Za-z_]\w*|\bfile:[^\s"',}\]]+/g;
 
 /** A configuration that can be used, or what is wrong with it. */
 interface Examined {
