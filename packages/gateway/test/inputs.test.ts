@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -62,6 +62,9 @@ const ROWS: Row[] = [
   { input: 'a file without permission', words: ['denied'], code: 2 },
   { input: 'an empty folder', words: ['nothing'], code: 2 },
   { input: 'a damaged tape', words: ['damaged'], code: 2 },
+  // A list of exchanges reads no bodies.
+  { input: 'a tape with a link to a file outside of it', words: ['linked'], code: 2, but: { 'replay --list': 0 } },
+  { input: 'a tape whose facts are a link', words: ['facts'], code: 2 },
   { input: 'a missing file among others', words: ['cut.sse', 'gone.sse', 'good.sse'], code: 2, commands: MANY },
   { input: 'standard input twice', words: ['-', '-'], code: 2 },
   { input: 'nothing, on a terminal', words: [], world: { terminals: ['stdin'] }, code: 2 },
@@ -89,6 +92,11 @@ beforeAll(() => {
   write('tape/0001-chat/response.sse', streams.chat('hi'));
   write('tape/0001-chat/request.json', '{}');
   write('tape/0001-chat/exchange.json', JSON.stringify(FACTS));
+  write('linked/0001-chat/request.json', '{}');
+  write('linked/0001-chat/exchange.json', JSON.stringify(FACTS));
+  symlinkSync(join(folder, 'good.sse'), join(folder, 'linked/0001-chat/response.sse'));
+  mkdirSync(join(folder, 'facts/0001-chat'), { recursive: true });
+  symlinkSync(join(folder, 'tape/0001-chat/exchange.json'), join(folder, 'facts/0001-chat/exchange.json'));
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -120,6 +128,11 @@ describe.each(ROWS)('$input', (row) => {
     if (code === 2) expect(`${stdout}${stderr}`).not.toBe('');
     expect(stderr).not.toContain('internal error');
   });
+});
+
+test('a link that leads out of a tape is reported with its path', async () => {
+  const { stdout, stderr } = await start('doctor', { words: ['linked'] });
+  expect(stdout + stderr).toMatch(/response\.sse: is a link to a file outside of the tape/);
 });
 
 test.each(MANY.filter((name) => name.includes('--json')))('%s names inputs of folders and tapes by their paths', async (name) => {

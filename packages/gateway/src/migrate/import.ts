@@ -64,7 +64,24 @@ function parseSource(text: string, title: string): unknown {
   }
   const value = expand(() => document.toJS({ maxAliasCount: 100 }) as unknown);
   if (!isMap(value)) throw new ImportError(`this is not a configuration of ${title}: it must be a map`);
+  if (hasMoreMaps(value, MAX_MAPS))
+    throw new ImportError(
+      `the file has more than ${MAX_MAPS} maps, such as models or targets; import a part of it, or use model names with *`,
+    );
   return value;
+}
+
+/** Maps of a source: two or three for a model. */
+const MAX_MAPS = 10_000;
+
+function hasMoreMaps(value: unknown, limit: number): boolean {
+  const open: unknown[] = [value];
+  for (let maps = 0; open.length > 0; ) {
+    const next = open.pop();
+    if (isMap(next) && ++maps > limit) return true;
+    if (typeof next === 'object' && next !== null) for (const item of Object.values(next)) open.push(item);
+  }
+  return false;
 }
 
 function expand(read: () => unknown): unknown {
@@ -99,8 +116,11 @@ const MAX_LISTED = 100;
 
 /** A result that the gateway would reject is a mistake of the import, or of a value that it cannot judge. */
 async function check(config: string): Promise<void> {
+  const addresses = new Set(listNames(config, /\b(?:base_url|proxy): env:([A-Za-z_]\w*)/g));
+  const names = listNames(config, /\benv:([A-Za-z_]\w*)/g);
+  // A value that suits the settings that refer to a variable: an address, or a key that differs from others.
   const env = Object.fromEntries(
-    [...config.matchAll(/\benv:([A-Za-z_]\w*)/g)].map(([, name = '']) => [name, chooseSample(name, config)]),
+    names.map((name, i) => [name, addresses.has(name) ? 'http://127.0.0.1:9' : `sample-${i}-0123456789abcdef`]),
   );
   try {
     await readConfig('sluice.yaml', { env, secrets: new SecretRegistry(), storedKeys: () => 'unknown' }, config);
@@ -111,6 +131,7 @@ async function check(config: string): Promise<void> {
   }
 }
 
-/** A value that suits the settings that refer to a variable: an address, or a key that differs from others. */
-const chooseSample = (name: string, config: string): string =>
-  new RegExp(`(base_url|proxy): env:${name}\\b`).test(config) ? 'http://127.0.0.1:9' : `sample-of-${name}-0123456789`;
+/** What the group of a pattern matches, without duplicates. */
+const listNames = (text: string, pattern: RegExp): string[] => [
+  ...new Set([...text.matchAll(pattern)].map(([, name = '']) => name)),
+];

@@ -58,11 +58,17 @@ async function readTapeSources(folder: string): Promise<Source[]> {
     throw error;
   }
 
+  function describe(error: unknown): unknown {
+    if (!(error instanceof TapeError)) return toUnreadable(error, folder);
+    const message = withoutName(error.message, folder);
+    return new UnreadableError(folder, { code: 'not_a_tape', message, canonical: 'INVALID_INPUT' });
+  }
+
   async function* once(response: { readBody(): Promise<Uint8Array> }): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       yield await response.readBody();
     } catch (error) {
-      throw toUnreadable(error, folder);
+      throw describe(error);
     }
   }
 }

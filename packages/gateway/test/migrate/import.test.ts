@@ -28,6 +28,21 @@ const aliases = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefgh'
   .map((name, i) => `${name}: &${name} [${Array(9).fill(`*${'abcdefg'[i]}`).join()}]`)
   .join('\n')}\nmodel_list: *h`;
 
+const listModels = (count: number): string =>
+  `model_list:\n${Array.from({ length: count }, (_, i) => `  - { model_name: m${i}, litellm_params: { model: openai/m${i} } }`).join('\n')}`;
+
+/** A target with three inside of it, to this depth. */
+const nest = (depth: number): object =>
+  depth === 0
+    ? { provider: 'openai', api_key: 'x' }
+    : { strategy: { mode: 'loadbalance' }, targets: [nest(depth - 1), nest(depth - 1), nest(depth - 1)] };
+
+test('the name of a variable may have any length', async () => {
+  const name = 'A'.repeat(50_000);
+  const text = `model_list: [{model_name: a, litellm_params: {model: openai/gpt-5, api_key: os.environ/${name}}}]`;
+  expect((await importConfig('litellm', text)).config).toContain(`env:${name}`);
+});
+
 describe('files that cannot be imported', () => {
   test.each<[name: string, format: Format, text: string, message: RegExp]>([
     ['an empty file', 'litellm', '', /not a configuration of LiteLLM: it must be a map/],
@@ -53,6 +68,8 @@ describe('files that cannot be imported', () => {
     ['YAML aliases', 'litellm', aliases, /aliases/],
     ['a length without end', 'litellm', 'x'.repeat(5_000_000), /longer than 4 MiB/],
     ['prototypes', 'litellm', '{"__proto__": {"model_list": []}, "constructor": 1}', /has no "model_list"/],
+    ['too many models', 'litellm', listModels(5000), /more than 10000 maps/],
+    ['too many nested targets', 'portkey', JSON.stringify(nest(8)), /more than 10000 maps/],
     ['nested lists', 'litellm', `model_list: ${'['.repeat(5000)}`, /not valid YAML|no provider/],
   ])('%s for %s', async (_, format, text, message) => {
     const error: unknown = await importConfig(format, text).catch((cause: unknown) => cause);

@@ -1,7 +1,7 @@
 /** Reads tapes: folders of exchanges, folders with a manifest of recordings, and saved streams. */
 
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, join, sep } from 'node:path';
 import { findProtocol, PROTOCOLS } from '@sluice/core';
 import { StreamAccumulator } from '@sluice/core/engine';
 import { oneLine, systemCode } from '../text.ts';
@@ -57,8 +57,8 @@ async function readIfExchange(folder: string): Promise<Exchange | undefined> {
 
 async function readExchange(folder: string): Promise<Exchange> {
   const file = join(folder, FACTS_FILE);
-  const { protocol, model, stream, end, request, response } = readFacts(await readFile(file, 'utf8'), file);
-  const body = (name: string | null) => (name === null ? readNoBody : () => readFile(join(folder, name)));
+  const { protocol, model, stream, end, request, response } = readFacts((await readInside(folder, FACTS_FILE)).toString(), file);
+  const body = (name: string | null) => (name === null ? readNoBody : () => readInside(folder, name));
   return {
     name: basename(folder),
     protocol: protocol ?? undefined,
@@ -70,6 +70,15 @@ async function readExchange(folder: string): Promise<Exchange> {
       ? { status: response.status, headers: response.headers, reads: response.reads, readBody: body(response.body) }
       : undefined,
   };
+}
+
+/** Reads a file of a tape. A tape may come from others, so a link in it must not lead to other files of this machine. */
+async function readInside(folder: string, name: string): Promise<Buffer> {
+  const path = join(folder, name);
+  const [root, file] = await Promise.all([realpath(folder), realpath(path)]);
+  if (!file.startsWith(root.endsWith(sep) ? root : root + sep))
+    throw new TapeError(`${oneLine(path)}: is a link to a file outside of the tape; copy that file into the tape`);
+  return readFile(file);
 }
 
 /** Reads a saved stream; its protocol and model are taken from its content. */
@@ -112,7 +121,7 @@ interface Entry {
 
 async function readManifest(folder: string): Promise<Exchange[]> {
   const file = join(folder, MANIFEST_FILE);
-  const entries = parse(await readFile(file, 'utf8'), file);
+  const entries = parse((await readInside(folder, MANIFEST_FILE)).toString(), file);
   if (!Array.isArray(entries)) throw new TapeError(`${oneLine(file)}: must be a JSON array`);
   const packets = await readPackets(folder);
   return entries.map((entry: unknown, at) => {
@@ -147,26 +156,28 @@ function buildExchange(entry: Entry, folder: string, sizes: readonly number[]): 
     request: {
       method: 'POST',
       path: protocol ? pathFor(protocol, model, stream) : '/',
-      readBody: request === undefined ? readNoBody : () => readFile(join(folder, request)),
+      readBody: request === undefined ? readNoBody : () => readInside(folder, request),
     },
     response: {
       status,
       headers: { 'content-type': type },
       reads: sizes.map((bytes): Read => [0, bytes]),
-      readBody: () => readFile(join(folder, file)),
+      readBody: () => readInside(folder, file),
     },
   };
 }
 
 async function readPackets(folder: string): Promise<ReadonlyMap<string, readonly number[]>> {
   const file = join(folder, PACKETS_FILE);
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+  const text = await readInside(folder, PACKETS_FILE).catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return '{}';
     throw error;
   });
   const isSizes = (value: unknown): value is number[] =>
     Array.isArray(value) && value.every((size) => Number.isInteger(size) && size > 0);
-  const entries = Object.entries(parse(text, file) ?? {}).filter((entry): entry is [string, number[]] => isSizes(entry[1]));
+  const entries = Object.entries(parse(text.toString(), file) ?? {}).filter((entry): entry is [string, number[]] =>
+    isSizes(entry[1]),
+  );
   return new Map(entries);
 }
 
