@@ -29,6 +29,9 @@ if not now then
 end
 local base = req.prefix .. req.epoch .. ':'
 local LEASE, RATE, IDLE = ${LEASE_MS}, ${RATE_MS}, ${IDLE_MS}
+
+-- Nobody deletes the keys of an epoch that has ended, so each one expires unless it is used.
+local function keep(name) redis.call('PEXPIRE', base .. name, IDLE) end
 `;
 
 /** Refuses calls for another epoch, and those whose caller has stopped waiting. */
@@ -42,6 +45,7 @@ const FUNCTIONS = `
 local function mark(key, till)
   local old = tonumber(redis.call('ZSCORE', base .. 'dirty', key) or 0)
   if till >= old then redis.call('ZADD', base .. 'dirty', till, key) end
+  keep('dirty')
 end
 
 local function counter(name)
@@ -130,6 +134,8 @@ if req.micros then
   end
   redis.call('HSET', base .. 'r:' .. req.member, 'micros', req.micros, 'keys', cjson.encode(req.keys))
   redis.call('ZADD', base .. 'leases', now + LEASE, req.member)
+  keep('r:' .. req.member)
+  keep('leases')
   reserve(req.keys, req.micros)
 end
 for i, rate in ipairs(req.rates) do count(rate.counter, starts[i], sums[i]) end
@@ -194,12 +200,14 @@ for _, lease in ipairs(req.leases) do
     local held = redis.call('HMGET', id, 'micros', 'done')
     if not held[2] then
       redis.call('ZADD', base .. 'leases', now + LEASE, lease.member)
+      keep('leases')
       local more = lease.micros - tonumber(held[1] or 0)
       if not held[1] then redis.call('HSET', id, 'keys', cjson.encode(lease.keys)) end
       if more ~= 0 or not held[1] then
         redis.call('HSET', id, 'micros', lease.micros)
         reserve(lease.keys, more)
       end
+      keep('r:' .. lease.member)
     end
   end
 end
@@ -220,6 +228,8 @@ end
 base = req.prefix .. epoch .. ':'
 redis.call('ZADD', base .. 'nodes', now, req.node)
 local is_new = redis.call('SADD', base .. 'joined', req.node) == 1
+keep('nodes')
+keep('joined')
 if is_new and ready > now then
   local all = redis.call('SCARD', base .. 'joined') >= req.nodes
   ready = all and now + ${QUIET_MS} or math.max(ready, now + ${QUIET_MS})
@@ -233,6 +243,8 @@ const BEAT = `${PRELUDE}${CHECK}${FUNCTIONS}
 prune()
 redis.call('ZADD', base .. 'nodes', now, req.node)
 redis.call('ZREMRANGEBYSCORE', base .. 'nodes', '-inf', now - ${ALIVE_MS})
+keep('nodes')
+keep('joined')
 local reply = {'taken', now, redis.call('ZCARD', base .. 'nodes')}
 for _, key in ipairs(redis.call('ZRANGE', base .. 'dirty', 0, 9)) do
   local window = base .. 'b:' .. key

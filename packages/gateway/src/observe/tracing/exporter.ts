@@ -112,7 +112,8 @@ const encodeSpan = ({ traceId, spanId, parentId, state, name, kind, from, to, at
 });
 
 /** As text: the number is larger than JSON numbers can be exact. */
-const toNanoseconds = (ms: number): string => `${Math.trunc(ms)}${String(Math.round((ms % 1) * 1e6) % 1e6).padStart(6, '0')}`;
+export const toNanoseconds = (ms: number): string =>
+  String(BigInt(Math.trunc(ms)) * 1_000_000n + BigInt(Math.round((ms % 1) * 1e6)));
 
 const encodeAttributes = (attributes: Attributes): object[] =>
   Object.entries(attributes).flatMap(([key, value]) =>
