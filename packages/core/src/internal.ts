@@ -6,6 +6,7 @@
 export { isClientCall, recomputeStop } from './canonical/message.ts';
 export { ownError } from './canonical/notes.ts';
 export { StreamRuleError, StreamValidator } from './canonical/validator.ts';
+export { buildTooDeepError } from './codec/answers.ts';
 export { parseDeployment } from './codec/deployment.ts';
 export { GrammarError, type StreamGrammar } from './codec/grammar.ts';
 export { BoundedCache, type CacheLimits } from './codec/profile.ts';
@@ -14,7 +15,7 @@ export { computeScore, learnProfile } from './doctor/examiner.ts';
 export { encodeResponse, encodeResponseStream } from './engine/whole.ts';
 export { findJsonFault } from './json/fault.ts';
 export { findJsonStrings, type Span, withFields } from './json/fields.ts';
-export { isDeeperThan } from './json/json.ts';
+export { isDeeperThan, isDeepText, parseJson } from './json/json.ts';
 export { MAX_JSON_DEPTH } from './json/limits.ts';
 export { endOfString, JsonScanner } from './json/scanner.ts';
 export { GRAMMARS } from './protocols/index.ts';

@@ -1,5 +1,6 @@
 /** JSON values: guards, own fields, equality, and parsing and writing without exceptions. */
-import { MAX_JSON_DEPTH } from './limits.ts';
+import { MAX_JSON_DEPTH, MAX_UNSCANNED_JSON } from './limits.ts';
+import { isTextDeeperThan } from './scanner.ts';
 
 /** A JSON object. */
 export type JsonObject = Record<string, unknown>;
@@ -61,14 +62,20 @@ export function writeJson(value: unknown): string | undefined {
   }
 }
 
+/** Whether a text is too deep to be parsed at all. False for short texts, whose depth is checked when they are parsed. */
+export const isDeepText = (text: string, limit: number): boolean =>
+  text.length > MAX_UNSCANNED_JSON && isTextDeeperThan(text, limit);
+
 /** Parses JSON; undefined when the text is not JSON, or is nested deeper than MAX_JSON_DEPTH. */
 export function parseJson(text: string): unknown {
+  if (isDeepText(text, MAX_JSON_DEPTH)) return undefined;
   const value = parseAny(text);
   return isLong(text) && isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
 }
 
 /** Whether a text is JSON that `parseJson` rejects only because of its depth. */
-export const isDeepJson = (text: string): boolean => isLong(text) && isDeeperThan(parseAny(text), MAX_JSON_DEPTH);
+export const isDeepJson = (text: string): boolean =>
+  isDeepText(text, MAX_JSON_DEPTH) || (isLong(text) && isDeeperThan(parseAny(text), MAX_JSON_DEPTH));
 
 /** Every level takes two brackets, so most texts are too short to be deep. */
 const isLong = (text: string): boolean => text.length > 2 * MAX_JSON_DEPTH;

@@ -161,6 +161,17 @@ export class JsonNesting extends JsonScanner {
   }
 }
 
+/** Whether a JSON text has more levels of objects and arrays than `limit`. Reads no further than the first one that is too deep. */
+export function isTextDeeperThan(text: string, limit: number): boolean {
+  const scanner = new JsonScanner();
+  for (let at = 0; at < text.length; at++) {
+    at = scanner.isInString ? scanner.skipString(text, at) : scanner.skipValues(text, at);
+    if (at < text.length) scanner.step(text.charCodeAt(at));
+    if (scanner.depth > limit) return true;
+  }
+  return false;
+}
+
 /** The head after one more character that is not white space. */
 function nextHead(head: Head, c: number): Head {
   if (head === HEAD_BLANK) return c === OPEN_OBJECT ? HEAD_BRACE : HEAD_OTHER;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CanonicalError, createExchange, type WireReply } from '@sluice/core';
 import { CODECS, encodeError, type Route } from '@sluice/core/engine';
-import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
+import { parseJson } from '@sluice/core/internal';
 import type { Admission } from '../admission/gate.ts';
 import type { Limits } from '../config/options.ts';
 import { Collector, withoutBom } from '../upstream/body.ts';
@@ -364,16 +364,6 @@ const buildBodyHeaders = (headers: Record<string, string>, redact: (text: string
   Object.fromEntries(
     Object.entries(putDispositionFirst(pickHeaders(headers, BODY_HEADERS))).map(([name, value]) => [name, redact(value)]),
   );
-
-/** Undefined for text that is not JSON, or is nested too deeply to be serialised again. */
-function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
-  } catch {
-    return undefined;
-  }
-}
 
 const buildSendOptions = ({ limits, redact }: { limits: Limits; redact: (text: string) => string }) => ({
   stallMs: limits.stallMs,

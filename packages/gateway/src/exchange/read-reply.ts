@@ -2,7 +2,7 @@
 
 import { type CanonicalError, CodecError, type WireReply } from '@sluice/core';
 import { nameProvider } from '@sluice/core/engine';
-import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
+import { buildTooDeepError, isDeepText, MAX_JSON_DEPTH, parseJson } from '@sluice/core/internal';
 import { type WholeReply, withoutBom } from '../upstream/body.ts';
 import { withRetrySeconds } from '../upstream/retry.ts';
 import { findExcess, type ResponseLimits } from './limits.ts';
@@ -49,7 +49,9 @@ const convertStreamed = ({ status, headers, body }: WholeReply, { exchange }: Re
 function convertWhole(received: WholeReply, { exchange, candidate, onStrange }: ReplyContext): Reply {
   const { status, headers } = received;
   const body = withoutBom(received.body);
-  const parsed = parse(body);
+  const text = body.toString('utf8');
+  if (isDeepText(text, MAX_JSON_DEPTH)) throw new CodecError(buildTooDeepError('the response is'));
+  const parsed = parse(text);
   if (parsed === undefined) {
     onStrange(readHead(body));
     throw new CodecError(createInvalidResponseError(formatProvider(candidate), headers));
@@ -80,9 +82,8 @@ export function readRefusal(reply: WholeReply, { exchange, candidate, onStrange 
   const { status } = reply;
   const body = withoutBom(reply.body);
   const headers = withRetrySeconds(reply.headers, Date.now());
-  const value = parse(body);
-  // JSON that is nested too deeply cannot be serialised again.
-  const parsed = isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : value;
+  // Undefined for JSON that is nested too deeply, which cannot be serialised again.
+  const parsed = parseJson(body.toString('utf8'));
   if (parsed === undefined) onStrange(readHead(body));
   const wire: WireReply = { status, headers, body: parsed ?? body.toString('utf8', 0, SHOWN_BYTES) };
   const error = exchange.readError(wire);
@@ -95,9 +96,9 @@ export function readRefusal(reply: WholeReply, { exchange, candidate, onStrange 
   };
 }
 
-function parse(body: Buffer): unknown {
+function parse(text: string): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CanonicalError, CodecError } from '@sluice/core';
 import { checkRequestLimits } from '@sluice/core/engine';
-import { findJsonFault, isDeeperThan } from '@sluice/core/internal';
+import { findJsonFault, isDeeperThan, isDeepText } from '@sluice/core/internal';
 import type { Limits } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import { refusal } from '../http/refusal.ts';
@@ -167,11 +167,14 @@ const isRecord = (body: unknown): boolean => typeof body === 'object' && body !=
 /** Parses the JSON of a body and checks its depth. */
 export function parseBody(bytes: Uint8Array, maxDepth: number): ParsedBody {
   const text = decode(bytes);
+  if (isDeepText(text, maxDepth)) throw createDepthError(maxDepth);
   const body = parse(text);
-  if (isDeeperThan(body, maxDepth))
-    throw refusal(400, 'INVALID_INPUT', `the request body is nested more than ${maxDepth} levels deep (limits.request_depth)`);
+  if (isDeeperThan(body, maxDepth)) throw createDepthError(maxDepth);
   return { text, body };
 }
+
+const createDepthError = (maxDepth: number): CodecError =>
+  refusal(400, 'INVALID_INPUT', `the request body is nested more than ${maxDepth} levels deep (limits.request_depth)`);
 
 /** A body as text and as parsed JSON. */
 export interface ParsedBody {

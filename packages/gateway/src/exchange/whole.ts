@@ -13,6 +13,7 @@ export async function attemptWhole(call: Call, attempt: Attempt): Promise<Outcom
       clock: connection.clock,
       connection: candidate.drains ? watchShutdown(connection) : connection,
       maxBytes: limits.answerBytes,
+      maxErrorBytes: limits.errorBytes,
       // Servers send the headers of a whole response when it is complete, so it gets the time that a stream would have.
       headMs: headersMs + firstEventMs + betweenEventsMs,
       pieceMs: betweenEventsMs,

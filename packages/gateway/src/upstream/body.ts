@@ -25,6 +25,8 @@ export interface CollectOptions {
   connection?: Interruptible;
   /** Largest body, in bytes. */
   maxBytes: number;
+  /** How much of the body of an error is read; the rest is cut off. As much as of other responses by default. */
+  maxErrorBytes?: number;
   /** Timeouts: for the response headers, between two chunks of the body, and for the whole response. */
   headMs: number;
   pieceMs: number;
@@ -48,7 +50,7 @@ class Collection implements Receiver {
   readonly #options: CollectOptions;
   readonly #resolve: (reply: WholeReply) => void;
   readonly #reject: (reason: Error) => void;
-  readonly #body: Collector;
+  #body: Collector;
   readonly #deadline: Deadline;
   #head: Omit<WholeReply, 'body'> = { status: 0, headers: {} };
   #line: Line | undefined;
@@ -84,13 +86,18 @@ class Collection implements Receiver {
 
   start(status: number, headers: Record<string, string>): void {
     this.#head = { status, headers };
+    if (this.#isCut) this.#body = new Collector(this.#options.maxErrorBytes ?? 0);
     this.#options.onStart?.(status, headers);
     this.#deadline.expect(this.#options.pieceMs);
   }
 
   data(chunk: Uint8Array): void {
     this.#deadline.recordData();
-    if (!this.#body.push(chunk)) this.#giveUp(new TooLargeError(`sent a response of more than ${this.#options.maxBytes} bytes`));
+    if (this.#body.push(chunk)) return;
+    if (this.#isCut) {
+      this.#line?.hangUp();
+      this.end();
+    } else this.#giveUp(new TooLargeError(`sent a response of more than ${this.#options.maxBytes} bytes`));
   }
 
   end(): void {
@@ -102,6 +109,11 @@ class Collection implements Receiver {
   fail(error: Error): void {
     this.#settle();
     this.#reject(error);
+  }
+
+  /** The beginning of an error is enough. */
+  get #isCut(): boolean {
+    return this.#head.status >= 400 && this.#options.maxErrorBytes !== undefined;
   }
 
   #onSilence(): void {

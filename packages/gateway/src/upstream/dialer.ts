@@ -332,7 +332,11 @@ function watchTraffic(socket: Socket, staleErrors: WeakSet<Error>): void {
   };
   socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
     if (chunk instanceof Uint8Array) traffic.received(chunk);
-    return Reflect.apply(push, socket, [chunk, encoding]);
+    if (!traffic.isEndless) return Reflect.apply(push, socket, [chunk, encoding]);
+    socket.destroy(
+      new MalformedResponse(`sent an invalid HTTP response: a line of its head is longer than ${MAX_LINE_BYTES} bytes`),
+    );
+    return false;
   };
   socket.prependListener('error', (error) => {
     if (traffic.isStale) staleErrors.add(error);
@@ -345,15 +349,20 @@ function watchTraffic(socket: Socket, staleErrors: WeakSet<Error>): void {
  */
 class Traffic {
   #requests = 0;
-  #phase: 'idle' | 'request' | 'status line' | 'interim headers' | 'response' = 'idle';
+  #phase: 'idle' | 'request' | 'status line' | 'reason' | 'interim headers' | 'response' = 'idle';
   /** Bytes of the status line that were read. */
   #at = 0;
-  /** Bytes of the current line of headers. */
+  /** Bytes of the current line of headers, or of the text behind the status code. */
   #lineLength = 0;
 
   /** The connection was used before, and nothing has arrived for the last request. */
   get isStale(): boolean {
     return this.#phase === 'request' && this.#requests > 1;
+  }
+
+  /** A line of the head does not end. The parser has a limit for headers, and none for the line before them. */
+  get isEndless(): boolean {
+    return this.#lineLength > MAX_LINE_BYTES;
   }
 
   sent(): void {
@@ -370,6 +379,7 @@ class Traffic {
     if (this.#phase === 'request') this.#beginResponse();
     for (let i = 0; i < chunk.length; i++) {
       if (this.#phase === 'status line') this.#readStatus(chunk, i);
+      else if (this.#phase === 'reason') this.#readReason(chunk[i] ?? 0);
       else if (this.#phase === 'interim headers') this.#readHeader(chunk[i] ?? 0);
       else return;
     }
@@ -383,13 +393,26 @@ class Traffic {
   #readStatus(chunk: Uint8Array, i: number): void {
     const digit = this.#at++ - STATUS_AT;
     if (digit < 0) return;
-    if (digit === 0 && chunk[i] !== ONE) this.#phase = 'response';
+    if (digit === 0 && chunk[i] !== ONE) this.#beginReason();
     // The rest of the status line ends like a header: the blank line follows later.
     else if (digit === 1 && chunk[i] !== ZERO) this.#beginHeaders();
     else if (digit === 2) {
       if (chunk[i] === ZERO) chunk[i] = TWO;
       this.#beginHeaders();
     }
+  }
+
+  #beginReason(): void {
+    this.#phase = 'reason';
+    this.#lineLength = 0;
+  }
+
+  /** The rest of the status line of the response itself. */
+  #readReason(byte: number): void {
+    if (byte === LF) {
+      this.#phase = 'response';
+      this.#lineLength = 0;
+    } else this.#lineLength++;
   }
 
   #beginHeaders(): void {
@@ -403,6 +426,9 @@ class Traffic {
     else if (byte !== CR) this.#lineLength++;
   }
 }
+
+/** As long as the headers of a response may be together. */
+const MAX_LINE_BYTES = 16 * 1024;
 
 /** The offset of the status code in `HTTP/1.1 100 Continue`. */
 const STATUS_AT = 9;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { expectAnswered, expectBrokenOff, expectRefused } from './check.ts';
 import { cutAfter, errorOf, framesOf, wholeOf } from './dialects.ts';
 import { Faultd } from './faultd.ts';
@@ -80,6 +80,33 @@ describe('sizes', () => {
     first.play([{ send: head(500, { 'content-type': 'text/plain' }) }, { forever: 'oh no '.repeat(1000) }]);
     expect((await askPair(pair, stream)).status).toBeGreaterThanOrEqual(500);
     await first.served[0]?.closed;
+  });
+
+  test.each(WAYS)('of a long error no more is read than the limit: $name', async ({ pair, stream }) => {
+    const { body } = errorOf(pair.upstream, { code: 'INVALID_INPUT', message: 'oh no '.repeat(40_000), http_status: 400 });
+    first.play([{ send: whole(400, body) }]);
+    const reply = await askPair(pair, stream);
+    expect(reply.status).toBe(400);
+    expect(reply.body.length).toBeLessThan(16 * 1024);
+  });
+
+  test.each(WAYS)('a status line without an end is cancelled: $name', async ({ pair, stream }) => {
+    first.play([{ send: 'HTTP/1.1 200 ' }, { forever: 'OK '.repeat(1000) }]);
+    expectRefused(pair.client, await askPair(pair, stream), 502, 'a line of its head is longer than');
+    await first.served[0]?.closed;
+    expect(first.served[0]?.sent).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  test.each(PAIRS)('a response that is nested too deeply is not parsed: $name', async (pair) => {
+    const levels = 200_000;
+    first.play([{ send: whole(200, `{"choices":${'['.repeat(levels)}${']'.repeat(levels)}}`) }]);
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      expectRefused(pair.client, await askPair(pair, false), 502, /nested more than \d+ levels/);
+      expect(parse.mock.calls.filter(([text]) => text.length > levels)).toEqual([]);
+    } finally {
+      parse.mockRestore();
+    }
   });
 });
 
