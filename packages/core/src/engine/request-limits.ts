@@ -3,7 +3,7 @@ import { listOrEmpty } from '../codec/read.ts';
 import { invalid } from '../codec/report.ts';
 import { countKeys } from '../json/fast.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
-import { MAX_CALLS } from '../json/limits.ts';
+import { MAX_CALLS, MAX_JSON_DEPTH } from '../json/limits.ts';
 
 /** Upper bounds for the lists and objects of a request, whatever its protocol. */
 export interface RequestLimits {
@@ -16,6 +16,8 @@ export interface RequestLimits {
   callsPerMessage: number;
   metadataKeys: number;
   topLevelKeys: number;
+  /** Keys of any other object: tools, schemas, arguments, parameters. */
+  objectKeys: number;
 }
 
 /** The limits that apply unless a caller sets others. */
@@ -26,6 +28,7 @@ export const REQUEST_LIMITS: Readonly<RequestLimits> = {
   callsPerMessage: MAX_CALLS,
   metadataKeys: 1_000,
   topLevelKeys: 4_096,
+  objectKeys: 10_000,
 };
 
 /**
@@ -50,10 +53,38 @@ export function checkRequestLimits(
     if (tools > limits.tools) throw excess(name, tools, 'entries', 'tools');
   }
   for (const name of MESSAGES) checkMessages(name, body, limits, excess);
+  for (const name in body) checkKeys(body[name], name, limits, excess);
 }
 
 /** Builds the error of a field that exceeds a limit. */
 type Excess = (param: string, count: number, what: string, limit: keyof RequestLimits) => CodecError;
+
+/** Checks the objects of a value. An object of a million different keys takes two seconds to convert. */
+function checkKeys(value: unknown, param: string, limits: RequestLimits, excess: Excess): void {
+  const crowded = findCrowded(value, limits.objectKeys, MAX_JSON_DEPTH);
+  if (crowded) throw excess(param + crowded.path, crowded.keys, 'keys', 'objectKeys');
+}
+
+/** The first object with more keys than the limit, and its path. The path is built only when there is one. */
+function findCrowded(value: unknown, limit: number, depth: number): { path: string; keys: number } | undefined {
+  if (typeof value !== 'object' || value === null || depth === 0) return undefined;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const found = findCrowded(value[i], limit, depth - 1);
+      if (found) return { ...found, path: `[${i}]${found.path}` };
+    }
+    return undefined;
+  }
+  let keys = 0;
+  for (const name in value) {
+    if (++keys > limit) return { path: '', keys: countKeys(value) };
+    const found = findCrowded((value as JsonObject)[name], limit, depth - 1); // parsed JSON
+    if (found) return { ...found, path: `.${name.slice(0, MAX_SHOWN_KEY)}${found.path}` };
+  }
+  return undefined;
+}
+
+const MAX_SHOWN_KEY = 64;
 
 const METADATA = ['metadata', 'labels'];
 

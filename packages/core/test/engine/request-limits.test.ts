@@ -9,6 +9,7 @@ const LIMITS: RequestLimits = {
   callsPerMessage: 3,
   metadataKeys: 3,
   topLevelKeys: 8,
+  objectKeys: 4,
 };
 
 const list = <T>(n: number, item: T): T[] => Array.from({ length: n }, () => item);
@@ -183,6 +184,22 @@ const ROWS: readonly Row[] = [
     field: 'labels',
     unit: 'keys',
     body: (n) => ({ labels: keys(n) }),
+  },
+  {
+    protocol: 'openai-chat',
+    what: 'keys of any field',
+    limit: 'objectKeys',
+    field: 'logit_bias',
+    unit: 'keys',
+    body: (n) => ({ logit_bias: keys(n) }),
+  },
+  {
+    protocol: 'openai-chat',
+    what: 'properties of a schema',
+    limit: 'objectKeys',
+    field: 'tools[1].function.parameters.properties',
+    unit: 'keys',
+    body: (n) => ({ tools: [call, { function: { parameters: { properties: keys(n) } } }] }),
   },
   { protocol: 'openai-chat', what: 'top-level keys', limit: 'topLevelKeys', field: 'request', unit: 'keys', body: keys },
 ];

@@ -336,6 +336,12 @@ export const LIMITS = {
     preset: REQUEST_LIMITS.topLevelKeys,
     about: 'Top-level keys of a request body; more get 400.',
   },
+  objectKeys: {
+    name: 'object_keys',
+    kind: 'count',
+    preset: REQUEST_LIMITS.objectKeys,
+    about: 'Keys of any other object of a request, such as the properties of a schema; more get 400.',
+  },
   headersReadMs: {
     name: 'header_timeout',
     kind: 'duration',

@@ -18,7 +18,10 @@ let gateway: Started;
 const LIMIT = 256 * 1024;
 /** How long a client may go on sending after its request was refused. */
 const LINGER_MS = 1000;
-const COUNTS = { messages: 50, tools: 40, content_parts: 80, calls_per_message: 20, metadata_keys: 10, top_level_keys: 60 };
+const COUNTS = {
+  ...{ messages: 50, tools: 40, content_parts: 80, calls_per_message: 20 },
+  ...{ metadata_keys: 10, top_level_keys: 60, object_keys: 30 },
+};
 
 beforeAll(async () => {
   faultd = await Faultd.start();
@@ -143,6 +146,7 @@ describe.each(FOUR)('$client', (pair) => {
     },
     { limit: 'metadata_keys', most: 10, body: (n: number) => ({ metadata: keysOf(n) }) },
     { limit: 'top_level_keys', most: 60, body: keysOf },
+    { limit: 'object_keys', most: 30, body: (n: number) => ({ logit_bias: keysOf(n) }) },
   ])('one more than limits.$limit is rejected before anything is sent', async ({ limit, most, body }) => {
     faultd.play(good(pair, false));
     const asking = { client: pair.client, model: modelOf(pair), stream: false };

@@ -19,6 +19,7 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
   callsPerMessage: ['client-requests › one more than limits.$limit is rejected before anything is sent'],
   metadataKeys: ['client-requests › one more than limits.$limit is rejected before anything is sent'],
   topLevelKeys: ['client-requests › one more than limits.$limit is rejected before anything is sent'],
+  objectKeys: ['client-requests › one more than limits.$limit is rejected before anything is sent'],
   headersReadMs: ['client-requests › headers that do not arrive time out with 408'],
   requestReadMs: ['client-requests › a body that does not arrive times out with 408'],
   keepAliveMs: ['client-requests › an idle connection is closed'],
