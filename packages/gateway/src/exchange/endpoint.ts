@@ -110,8 +110,8 @@ export class ChatEndpoint implements Endpoint {
 
 type Policy = NonNullable<ExchangeOptions['policy']>;
 
-/** Created once, not for every request. */
-const POLICIES = {
+/** What clients see of a response. Created once, not for every request. */
+export const POLICIES = {
   requested: {},
   answered: { modelInAnswer: 'answered' },
 } as const satisfies Record<ModelInAnswer, Policy>;

@@ -14,6 +14,7 @@ import type { CacheOptions } from '../config/options.ts';
 import type { Clock } from '../http/clock.ts';
 import { matches, splitPattern } from '../providers/wildcard.ts';
 import type { NoteRow } from '../store/index.ts';
+import { POLICIES } from './endpoint.ts';
 import type { ModelRequest } from './model-request.ts';
 import { digestRequest } from './request-digest.ts';
 import type { Candidate, Directory } from './types.ts';
@@ -199,7 +200,7 @@ const describe = ({ provider: { id, protocol, base_url } }: Candidate): Provider
 
 function createHit(
   { text, provider, sealing, requestId, seconds }: Entry,
-  { client, wire, state }: ModelRequest,
+  { client, wire, state, directory }: ModelRequest,
   request: CanonicalRequest,
 ): CacheHit {
   const response: CanonicalResponse = JSON.parse(text);
@@ -207,7 +208,8 @@ function createHit(
   const from = CODECS[provider.protocol];
   // A server of the client's protocol writes these fields itself.
   const envelope = provider.protocol === client.id ? undefined : state?.convertedEnvelope;
-  const options: ResponseOptions = { from, to: client, provider, request, now, isRenamed: false, sealing, envelope };
+  const policy = POLICIES[directory.modelInAnswer];
+  const options: ResponseOptions = { from, to: client, provider, request, now, policy, isRenamed: false, sealing, envelope };
   const message = `repeats the response of request ${requestId}; not sent upstream`;
   return {
     encode: () => encodeResponse(response, options),

@@ -553,3 +553,21 @@ function sortFields(value: unknown, isVerbatim = false): unknown {
 }
 
 const CLIENT_JSON = new Set(['input_schema', 'schema', 'input', 'logit_bias']);
+
+test('a hit names the model as a miss does', async () => {
+  const config = { providers: providersAt(faultd), model_in_answer: 'answered', cache: { ttl: '1h' } };
+  const naming = await startGateway({ config });
+  try {
+    for (const client of PROTOCOLS) {
+      const text = newText();
+      faultd.play(answer('openai-chat', false));
+      const replies = [await send({ client, text }, naming.url), await send({ client, text }, naming.url)];
+      expect(replies.map(status)).toEqual(['miss', 'hit']);
+      const [miss, hit] = replies.map(({ body }) => readWhole(client, body).model);
+      expect([client, hit]).toEqual([client, miss]);
+      expect(miss).toBe(ANSWER.model);
+    }
+  } finally {
+    await naming.close();
+  }
+});
