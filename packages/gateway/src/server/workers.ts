@@ -56,6 +56,7 @@ export class Workers {
   #isStopping = false;
   #onListening: (slot: Slot, welcome: string) => void = () => undefined;
   #onExit: (slot: Slot, code: number) => void = () => undefined;
+  #onStop: () => void = () => undefined;
 
   constructor(options: WorkersOptions) {
     this.#options = options;
@@ -89,8 +90,12 @@ export class Workers {
     this.#onExit = (slot, code) => this.#replace(slot, code);
     if ('code' in result || this.#isStopping) return result;
     const ready = Promise.all(others.map((slot) => this.#untilListening(slot)));
+    const stopping = new Promise<void>((resolve) => {
+      this.#onStop = resolve;
+    });
     for (const slot of others) this.#fork(slot);
-    await ready;
+    // A worker that is stopped before it listens never will.
+    await Promise.race([ready, stopping]);
     return result;
   }
 
@@ -105,6 +110,7 @@ export class Workers {
   /** Lets all workers finish their requests. One that takes too long is killed. */
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.#onStop();
     const deadline = setTimeout(this.#kill, this.#options.stopMs + STOP_MARGIN_MS);
     await Promise.all(this.#slots.map((slot) => this.#stopSlot(slot)));
     clearTimeout(deadline);

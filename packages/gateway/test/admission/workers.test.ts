@@ -1,13 +1,14 @@
 /** `sluice serve --workers`: several processes on one port, with PostgreSQL and Redis. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { needs } from '../../../../test/needs/needs.ts';
 import { IS_NIGHT } from '../../../../test/night.ts';
+import { eventually } from '../../../../test/wait.ts';
 import { parseWorkers } from '../../src/cli/serve.ts';
-import { createTestFolder, findPort } from '../real-parts/programs.js';
+import { createTestFolder, endWithTests, findPort } from '../real-parts/programs.js';
 import { RedisServer } from '../real-parts/redis.js';
 import { createAddress, createFolder, startPostgres } from '../store/ledger-fixture.ts';
 import { assertBuilt } from '../store/processes.ts';
@@ -166,6 +167,27 @@ providers:
       expect(await query("SELECT id FROM exchanges WHERE state = 'open'")).toEqual([]);
     },
   );
+
+  test('end with 0 on SIGTERM while all but the first are still being started', async () => {
+    const folder = createFolder();
+    const [store, port, config] = [await createAddress(), await findPort(), join(folder, 'sluice.yaml')];
+    writeFileSync(config, `log: { level: fatal }\nstore: env:STORE\nauth: { pepper_file: "${join(folder, 'pepper')}" }\n`);
+    const child = spawn(process.execPath, [SLUICE, 'serve', '--config', config, '--port', String(port), '--workers', '3'], {
+      stdio: 'ignore',
+      env: { ...process.env, STORE: store },
+    });
+    endWithTests(child);
+    const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+    const health = () => send(`http://127.0.0.1:${port}`, '/health/live', { key: '', method: 'GET' });
+    await eventually(() =>
+      health().then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  });
 
   describe('two that run', () => {
     let running: Awaited<ReturnType<typeof start>>;
