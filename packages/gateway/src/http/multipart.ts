@@ -43,8 +43,7 @@ interface Range {
   end: number;
 }
 
-/** A part of a form. */
-export interface Part {
+interface Part {
   /** As text; it contains the names of fields and files. */
   headers: string;
   value: Range;

@@ -30,7 +30,7 @@ end
 local base = req.prefix .. req.epoch .. ':'
 local LEASE, RATE, IDLE = ${LEASE_MS}, ${RATE_MS}, ${IDLE_MS}
 
--- Nobody deletes the keys of an epoch that has ended, so each one expires unless it is used.
+-- The keys of an epoch that has ended are not deleted, so each one expires unless it is used.
 local function keep(name) redis.call('PEXPIRE', base .. name, IDLE) end
 `;
 

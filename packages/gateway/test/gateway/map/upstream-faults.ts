@@ -297,7 +297,8 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
   },
   {
     fault: 'compressed although identity was requested',
-    right: 'gzip, brotli and deflate are decompressed incrementally; two encodings and zstd are 502; bombs are stopped',
+    right:
+      'gzip, brotli and deflate, and zstd with Node 22.15 and later, are decompressed incrementally; two encodings and others are 502; bombs are stopped',
     stream: [
       'upstream-packing › %s is decompressed',
       'upstream-packing › %s is rejected with 502',
