@@ -27,7 +27,7 @@ import { REQUEST_MESSAGE } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { admit } from './admit.ts';
 import { admitModelRequest, admitPassed, readTags } from './gate.ts';
-import { describeModel, listModels } from './models.ts';
+import { describeModel, listModels, listTargets } from './models.ts';
 
 /** Handles one request from its headers on. Never rejects: every failure is sent to the client in its own protocol. */
 export async function handle(incoming: Incoming, services: Services): Promise<void> {
@@ -254,11 +254,11 @@ const runModelRequest = (request: ModelRequest, { caller = ANYBODY }: Incoming, 
     ? services.responses.run(request, caller, services)
     : new Conversation(request, services).run();
 
-/** Finds what a model name stands for, as `provider/model`. */
+/** Finds what a model name stands for. */
 const createTargetFinder =
   ({ directory, route }: Pick<Incoming, 'directory' | 'route'>) =>
   (model: string): readonly string[] =>
-    directory.resolve(model, route.client.id).map(({ provider, model: name }) => `${provider.id}/${name}`);
+    listTargets(directory, route.client.id, model);
 
 /** Begins to capture the exchange; undefined when it is not to be captured. */
 function beginCapture(

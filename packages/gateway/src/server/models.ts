@@ -1,6 +1,6 @@
 /** The models that clients can list, with their limits and prices. */
 
-import { type CanonicalModel, type Codec, CodecError } from '@sluice/core';
+import { type CanonicalModel, type Codec, CodecError, type ProtocolId } from '@sluice/core';
 import { CODECS, checkModelName, encodeModelInfo, encodeModels, type Route } from '@sluice/core/engine';
 import type { ListedModel } from '../exchange/model-lists.ts';
 import type { Candidate, Directory, Services } from '../exchange/types.ts';
@@ -33,14 +33,18 @@ export async function listModels(
 
 const nameModel = (name: string, client: Codec, directory: Directory): NamedModel => ({
   name,
-  targets: directory.resolve(name, client.id).map(({ key }) => key),
+  targets: listTargets(directory, client.id, name),
 });
+
+/** What a model name stands for, as `provider/model`: one for each account and address of a provider. */
+export const listTargets = (directory: Directory, protocol: ProtocolId, model: string): readonly string[] =>
+  directory.resolve(model, protocol).map(({ provider, model: name }) => `${provider.id}/${name}`);
 
 /** One model, in the client's protocol. Throws when no provider serves it, or the caller may not use it. */
 export function describeModel({ client, path }: Route, directory: Directory, caller: Caller = ANYBODY): unknown {
   const id = readId(path);
   checkModelName(id);
-  checkModelScope(caller, id, (name) => nameModel(name, client, directory).targets);
+  checkModelScope(caller, id, (name) => listTargets(directory, client.id, name));
   const [first] = directory.resolve(id, client.id);
   if (first) return encodeModelInfo(describeTarget(id, directory, first), { to: client });
   throw new CodecError({

@@ -168,6 +168,26 @@ describe('models', () => {
     expect(await list(['s*'])).toEqual(['slow']);
     expect(await list(['nothing'])).toEqual([]);
   });
+
+  test('several keys or addresses of a provider do not change what a limited key may use', async () => {
+    const up = { protocol: 'openai-chat', base_url: faultd.url, api_keys: ['k1', 'k2'], passthrough: 'known' };
+    const other = {
+      ...up,
+      base_urls: [faultd.url, `${faultd.url}/second`],
+      api_keys: undefined,
+      base_url: undefined,
+      api_key: 'k',
+    };
+    const several = await startGateway({
+      config: { providers: { up, other }, models: { fast: 'up/small', slow: 'other/big' } },
+      book,
+    });
+    const headers = bearer(await issue({ models: ['up/small', 'other/big'] }));
+    const { json } = await send(several.url, '/v1/models', { headers });
+    expect(json.data.map(({ id }: { id: string }) => id)).toEqual(['fast', 'slow']);
+    for (const model of ['fast', 'slow']) expect((await send(several.url, `/v1/models/${model}`, { headers })).status).toBe(200);
+    await several.close();
+  });
 });
 
 describe('revocation with --now', () => {
