@@ -6,7 +6,7 @@ import { findJsonStrings, parseDeployment, type Span, withFields } from '@sluice
 import type { Passthrough } from '../config/options.ts';
 import { MultipartForm } from '../http/multipart.ts';
 import { refuseMethod } from '../http/refusal.ts';
-import { type EndpointKind, findEndpoint, listMethods, sharesEndpoints, suggestPath } from './known-endpoints.ts';
+import { type Endpoint, type EndpointKind, findEndpoint, listMethods, sharesEndpoints, suggestPath } from './known-endpoints.ts';
 import { createJsonError } from './request-body.ts';
 import { type Candidate, type Directory, formatProvider, type ProviderEndpoint } from './types.ts';
 
@@ -22,7 +22,7 @@ export function findDestination(request: PassedRequest, body: PassedBody): Desti
 
 /** Whether an endpoint does all of its work before it responds, for the model that the request names. */
 export function isCounted({ method, route }: PassedRequest, { endpoint, url, model }: Destination): boolean {
-  const kind = route.type === 'PASSTHROUGH' ? readKind(url, method, endpoint.provider) : 'stateless';
+  const kind = route.type === 'PASSTHROUGH' ? readEndpoint(url, method, endpoint.provider)?.kind : 'stateless';
   return kind === 'stateless' && model !== undefined;
 }
 
@@ -211,7 +211,7 @@ function explainRefusal(
 ): CodecError | undefined {
   const { route, method, directory } = request;
   // Audio and images have fixed paths, all of them stateless.
-  const kind = route.type === 'PASSTHROUGH' ? readKind(url, method, provider) : 'stateless';
+  const kind = route.type === 'PASSTHROUGH' ? readEndpoint(url, method, provider)?.kind : 'stateless';
   if (kind === undefined && passthrough === 'known') return refuseUnknown(request, provider, url);
   const why = findRefusal(kind, passthrough, { isShared: !directory.gatekeeper.isOpen && request.keeper === undefined });
   return (
@@ -266,7 +266,7 @@ function buildUrl(provider: Provider, type: Route['type'], model: string, path: 
 }
 
 /** Reads the endpoint from the URL that is sent, so that the check cannot differ from the request. */
-function readKind(url: string, method: string, provider: Provider): EndpointKind | undefined {
+function readEndpoint(url: string, method: string, provider: Provider): Endpoint | undefined {
   const { searchParams } = new URL(url);
   const path = readEndpointPath(url, provider);
   if (path === undefined || [...searchParams.keys()].some((name) => METHOD_OVERRIDE.test(name))) return undefined;

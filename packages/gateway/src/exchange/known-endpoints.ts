@@ -2,15 +2,31 @@
 
 import type { ProtocolId } from '@sluice/core';
 import { suggest } from '@sluice/lab/text';
+import {
+  type EndpointFields,
+  type Endpoints,
+  KNOWN_ENDPOINTS,
+  type ModelPlace,
+  type PassedMethod,
+  readRow,
+} from './endpoint-table.ts';
 
 /**
  * Finds a known endpoint; undefined for one that the vendor does not document. `path` starts after the version, as it
  * is sent.
  */
-export function findEndpoint(protocol: ProtocolId, method: string, path: string): EndpointKind | undefined {
+export function findEndpoint(protocol: ProtocolId, method: string, path: string): Endpoint | undefined {
   // HEAD is allowed wherever GET is.
   const allowed = method === 'HEAD' ? 'GET' : method;
   return findBranch(protocol, path)?.methods.get(allowed as PassedMethod); // any other text is not in the map
+}
+
+/** What is known of an endpoint that is passed on. */
+export interface Endpoint {
+  readonly kind: EndpointKind;
+  readonly fields: EndpointFields;
+  /** Where a request names the models that run. */
+  readonly model: ModelPlace;
 }
 
 /** The methods that the vendor documents for a path; none for an unknown one. */
@@ -19,10 +35,9 @@ export const listMethods = (protocol: ProtocolId, path: string): readonly string
 ];
 
 function findBranch(protocol: ProtocolId, path: string): Branch | undefined {
-  const isGemini = protocol === 'gemini';
-  const pattern = isGemini ? GEMINI_ID : ID;
+  const pattern = protocol === 'gemini' ? GEMINI_ID : ID;
   let branch: Branch | undefined = ENDPOINT_TREES[protocol];
-  for (const segment of isGemini ? splitPath(path) : path.split('/'))
+  for (const segment of splitSegments(protocol, path))
     branch = branch?.literals.get(segment) ?? (isId(segment, pattern) ? branch?.any : undefined);
   return branch;
 }
@@ -41,23 +56,91 @@ export function suggestPath(path: string): string | undefined {
 
 const prefix = (start: string, rest: string | undefined): string | undefined => (rest === undefined ? undefined : start + rest);
 
-/**
- * The stored object that a request is about: its id, or none for a request that creates one. Undefined for requests
- * about no single object.
- */
-export function findObject(protocol: ProtocolId, method: string, path: string): { id: string | undefined } | undefined {
-  const plain = path.replace(/^(?:\/upload)?\/v\d+(?:(?:alpha|beta)\d*)?\//, '');
-  const kind = findEndpoint(protocol, method, plain);
+/** The stored object that a request is about. */
+export interface NamedObject {
+  /** None for a request that creates an object. */
+  readonly id: string | undefined;
+  /** The request is about something inside of the object: a file of a container. */
+  readonly isInside: boolean;
+}
+
+/** The stored object that a request is about; undefined for requests about no single object. */
+export function findObject(protocol: ProtocolId, method: string, path: string): NamedObject | undefined {
+  const plain = toPlain(protocol, path);
+  const kind = findEndpoint(protocol, method, plain)?.kind;
   if (kind !== 'stored' && kind !== 'create') return undefined;
-  const isGemini = protocol === 'gemini';
-  let branch: Branch | undefined = ENDPOINT_TREES[protocol];
-  for (const segment of isGemini ? splitPath(plain) : plain.split('/')) {
+  const segments = splitSegments(protocol, plain);
+  const at = findId(protocol, segments);
+  const id = segments[at];
+  if (id !== undefined) return { id: decodeURIComponent(id), isInside: at < segments.length - 1 };
+  return kind === 'create' ? { id: undefined, isInside: false } : undefined;
+}
+
+/** What is known of the endpoint of a client's path. */
+export const findPathEndpoint = (protocol: ProtocolId, method: string, path: string): Endpoint | undefined =>
+  findEndpoint(protocol, method, toPlain(protocol, path));
+
+/** The path after the version. The name of a model may have slashes, which only the path that is sent has escaped. */
+function toPlain(protocol: ProtocolId, path: string): string {
+  const plain = path.replace(VERSION, '');
+  if (protocol !== 'gemini' || !plain.startsWith(MODELS)) return plain;
+  const operations = plain.lastIndexOf('/operations/');
+  const end = operations > 0 ? operations : plain.lastIndexOf(':');
+  return end < MODELS.length ? plain : `${MODELS}m${plain.slice(end)}`;
+}
+
+const MODELS = 'models/';
+
+const VERSION = /^(?:\/upload)?\/v\d+(?:(?:alpha|beta)\d*)?\//;
+
+const splitSegments = (protocol: ProtocolId, path: string): string[] =>
+  protocol === 'gemini' ? splitPath(path) : path.split('/');
+
+/** The position of the first id in a path; -1 without one. A model is no stored object. */
+function findId(protocol: ProtocolId, segments: readonly string[]): number {
+  const root = ENDPOINT_TREES[protocol];
+  let branch: Branch | undefined = root;
+  for (const [i, segment] of segments.entries()) {
     const literal: Branch | undefined = branch?.literals.get(segment);
-    // A model is no stored object.
-    if (!literal && branch !== ENDPOINT_TREES[protocol].literals.get('models')) return { id: decodeURIComponent(segment) };
+    if (!literal && branch?.any && branch !== root.literals.get('models')) return i;
     branch = literal ?? branch?.any;
   }
-  return kind === 'create' ? { id: undefined } : undefined;
+  return -1;
+}
+
+/**
+ * The id in a name of Gemini: `files/abc`, `tunedModels/abc/operations/1`, or the address of one of them. Undefined for
+ * addresses of other servers. What has another form is returned as it is: no object has such an id.
+ */
+export function readResourceId(name: string): string | undefined {
+  const path = ADDRESS.test(name) ? readAddress(name) : name.replace(VERSION, '');
+  if (path === undefined) return undefined;
+  const segments = splitPath(path.split(/[?#]/, 1)[0] ?? '');
+  if (segments.some((segment) => DOTS.test(segment))) return name;
+  const id = segments[findId('gemini', segments)] ?? (segments.length === 1 ? segments[0] : undefined);
+  return id === undefined ? name : decode(id);
+}
+
+const ADDRESS = /^(?:[a-z][a-z\d+.-]*:\/\/|data:)/i;
+
+const DOTS = /^(?:\.|%2e){0,2}$/i;
+
+/** Google's own host, and versions that only its API has. */
+function readAddress(name: string): string | undefined {
+  if (!URL.canParse(name)) return undefined;
+  const { hostname, pathname } = new URL(name);
+  const path = pathname.replace(/^\/download(?=\/)/, '');
+  return hostname.includes('generativelanguage') || /^(?:\/upload)?\/v1(?:alpha|beta)/.test(path)
+    ? path.replace(VERSION, '')
+    : undefined;
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 /** `stored` reads, changes or deletes an object that the provider keeps; `create` makes a new one. */
@@ -91,289 +174,6 @@ function isId(segment: string, pattern: RegExp): boolean {
 /** Whether a provider of one protocol has the endpoints of the other: OpenAI's two protocols are parts of one API. */
 export const sharesEndpoints = (one: ProtocolId, other: ProtocolId): boolean => KNOWN_ENDPOINTS[one] === KNOWN_ENDPOINTS[other];
 
-type PassedMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-/**
- * A path below the version, and the methods that the vendor documents for it. `{id}` stands for one stored object,
- * `{model}` for a model, and `:verb` for Gemini's custom methods.
- */
-type Row = readonly [path: string, ...methods: PassedMethod[]];
-
-interface Endpoints {
-  /** Nothing is read or kept beyond the request. */
-  stateless: readonly Row[];
-  /** Objects that the provider keeps under the operator's key. A POST without an `{id}` only creates one. */
-  stored: readonly Row[];
-}
-
-/**
- * Not here, and so only passed with `passthrough: all`: administration (organizations, projects, webhooks), credentials
- * (vaults, tunnels), and endpoints that hand out credentials for the vendor itself (realtime, live, chatkit,
- * auth_tokens).
- */
-const OPENAI: Endpoints = {
-  stateless: [
-    ['audio/speech', 'POST'],
-    ['audio/transcriptions', 'POST'],
-    ['audio/translations', 'POST'],
-    ['images/edits', 'POST'],
-    ['images/generations', 'POST'],
-    ['images/variations', 'POST'],
-    ['completions', 'POST'],
-    ['content_provenance_checks', 'POST'],
-    ['decisions', 'POST'],
-    ['fine_tuning/alpha/graders/run', 'POST'],
-    ['fine_tuning/alpha/graders/validate', 'POST'],
-    ['moderations', 'POST'],
-    ['responses/compact', 'POST'],
-    // Compatible servers: Mistral, xAI, vLLM, llama.cpp.
-    ['chat/classifications', 'POST'],
-    ['chat/moderations', 'POST'],
-    ['classifications', 'POST'],
-    ['classify', 'POST'],
-    ['detokenize', 'POST'],
-    ['fim/completions', 'POST'],
-    ['infill', 'POST'],
-    ['ocr', 'POST'],
-    ['pooling', 'POST'],
-    ['score', 'POST'],
-    ['tokenize', 'POST'],
-    ['tokenize-text', 'POST'],
-  ],
-  stored: [
-    ['agents', 'GET', 'POST'],
-    ['agents/{id}', 'GET', 'POST', 'DELETE'],
-    ['agents/automations', 'GET', 'POST'],
-    ['agents/automations/{id}', 'GET', 'POST', 'DELETE'],
-    ['agents/automations/{id}/invocations', 'GET', 'POST'],
-    ['agents/automations/{id}/invocations/{id}', 'GET'],
-    ['agents/automations/{id}/pause', 'POST'],
-    ['agents/automations/{id}/resume', 'POST'],
-    ['agents/environments', 'GET', 'POST'],
-    ['agents/environments/{id}', 'GET'],
-    ['agents/environments/{id}/files', 'GET', 'POST'],
-    ['agents/environments/templates', 'GET', 'POST'],
-    ['agents/environments/templates/{id}', 'GET', 'POST', 'DELETE'],
-    ['agents/sessions', 'GET', 'POST'],
-    ['agents/sessions/{id}', 'GET', 'POST', 'DELETE'],
-    ['agents/sessions/{id}/artifacts', 'GET'],
-    ['agents/sessions/{id}/artifacts/{id}', 'GET', 'DELETE'],
-    ['agents/sessions/{id}/artifacts/{id}/content', 'GET'],
-    ['agents/sessions/{id}/events', 'GET', 'POST'],
-    ['agents/sessions/{id}/items', 'GET'],
-    ['agents/sessions/{id}/subagents', 'GET'],
-    ['agents/sessions/{id}/subagents/{id}', 'GET'],
-    ['agents/sessions/{id}/subagents/{id}/items', 'GET'],
-    ['agents/sessions/{id}/subagents/{id}/turns', 'GET'],
-    ['agents/sessions/{id}/subagents/{id}/turns/{id}', 'GET'],
-    ['agents/sessions/{id}/subagents/{id}/turns/{id}/items', 'GET'],
-    ['agents/sessions/{id}/traces', 'GET'],
-    ['agents/sessions/{id}/turns', 'GET'],
-    ['agents/sessions/{id}/turns/{id}', 'GET'],
-    ['agents/sessions/{id}/turns/{id}/items', 'GET'],
-    ['assistants', 'GET', 'POST'],
-    ['assistants/{id}', 'GET', 'POST', 'DELETE'],
-    ['audio/voice_consents', 'GET', 'POST'],
-    ['audio/voice_consents/{id}', 'GET', 'POST', 'DELETE'],
-    ['audio/voices', 'POST'],
-    ['audio/voices/{id}', 'DELETE'],
-    ['batches', 'GET', 'POST'],
-    ['batches/{id}', 'GET'],
-    ['batches/{id}/cancel', 'POST'],
-    ['chat/completions/{id}', 'GET', 'POST', 'DELETE'],
-    ['chat/completions/{id}/messages', 'GET'],
-    ['containers', 'GET', 'POST'],
-    ['containers/{id}', 'GET', 'DELETE'],
-    ['containers/{id}/files', 'GET', 'POST'],
-    ['containers/{id}/files/{id}', 'GET', 'DELETE'],
-    ['containers/{id}/files/{id}/content', 'GET'],
-    ['conversations', 'POST'],
-    ['conversations/{id}', 'GET', 'POST', 'DELETE'],
-    ['conversations/{id}/items', 'GET', 'POST'],
-    ['conversations/{id}/items/{id}', 'GET', 'DELETE'],
-    ['evals', 'GET', 'POST'],
-    ['evals/{id}', 'GET', 'POST', 'DELETE'],
-    ['evals/{id}/runs', 'GET', 'POST'],
-    ['evals/{id}/runs/{id}', 'GET', 'POST', 'DELETE'],
-    ['evals/{id}/runs/{id}/cancel', 'POST'],
-    ['evals/{id}/runs/{id}/output_items', 'GET'],
-    ['evals/{id}/runs/{id}/output_items/{id}', 'GET'],
-    ['files', 'GET', 'POST'],
-    ['files/{id}', 'GET', 'DELETE'],
-    ['files/{id}/content', 'GET'],
-    ['fine_tuning/jobs', 'GET', 'POST'],
-    ['fine_tuning/jobs/{id}', 'GET'],
-    ['fine_tuning/jobs/{id}/cancel', 'POST'],
-    ['fine_tuning/jobs/{id}/checkpoints', 'GET'],
-    ['fine_tuning/jobs/{id}/events', 'GET'],
-    ['fine_tuning/jobs/{id}/pause', 'POST'],
-    ['fine_tuning/jobs/{id}/resume', 'POST'],
-    ['responses/{id}', 'GET', 'DELETE'],
-    ['responses/{id}/cancel', 'POST'],
-    ['responses/{id}/input_items', 'GET'],
-    ['skills', 'GET', 'POST'],
-    ['skills/{id}', 'GET', 'POST', 'DELETE'],
-    ['skills/{id}/content', 'GET'],
-    ['skills/{id}/versions', 'GET', 'POST'],
-    ['skills/{id}/versions/{id}', 'GET', 'DELETE'],
-    ['skills/{id}/versions/{id}/content', 'GET'],
-    ['threads', 'POST'],
-    ['threads/runs', 'POST'],
-    ['threads/{id}', 'GET', 'POST', 'DELETE'],
-    ['threads/{id}/messages', 'GET', 'POST'],
-    ['threads/{id}/messages/{id}', 'GET', 'POST', 'DELETE'],
-    ['threads/{id}/runs', 'GET', 'POST'],
-    ['threads/{id}/runs/{id}', 'GET', 'POST'],
-    ['threads/{id}/runs/{id}/cancel', 'POST'],
-    ['threads/{id}/runs/{id}/steps', 'GET'],
-    ['threads/{id}/runs/{id}/steps/{id}', 'GET'],
-    ['threads/{id}/runs/{id}/submit_tool_outputs', 'POST'],
-    ['uploads', 'POST'],
-    ['uploads/{id}/cancel', 'POST'],
-    ['uploads/{id}/complete', 'POST'],
-    ['uploads/{id}/parts', 'POST'],
-    ['vector_stores', 'GET', 'POST'],
-    ['vector_stores/{id}', 'GET', 'POST', 'DELETE'],
-    ['vector_stores/{id}/file_batches', 'POST'],
-    ['vector_stores/{id}/file_batches/{id}', 'GET'],
-    ['vector_stores/{id}/file_batches/{id}/cancel', 'POST'],
-    ['vector_stores/{id}/file_batches/{id}/files', 'GET'],
-    ['vector_stores/{id}/files', 'GET', 'POST'],
-    ['vector_stores/{id}/files/{id}', 'GET', 'POST', 'DELETE'],
-    ['vector_stores/{id}/files/{id}/content', 'GET'],
-    ['vector_stores/{id}/search', 'POST'],
-    ['videos', 'GET', 'POST'],
-    ['videos/characters', 'POST'],
-    ['videos/characters/{id}', 'GET'],
-    ['videos/edits', 'POST'],
-    ['videos/extensions', 'POST'],
-    ['videos/{id}', 'GET', 'DELETE'],
-    ['videos/{id}/content', 'GET'],
-    ['videos/{id}/remix', 'POST'],
-  ],
-};
-
-const ANTHROPIC: Endpoints = {
-  stateless: [['complete', 'POST']],
-  stored: [
-    ['agents', 'GET', 'POST'],
-    ['agents/{id}', 'GET', 'POST'],
-    ['agents/{id}/archive', 'POST'],
-    ['agents/{id}/versions', 'GET'],
-    ['deployment_runs', 'GET'],
-    ['deployment_runs/{id}', 'GET'],
-    ['deployments', 'GET', 'POST'],
-    ['deployments/{id}', 'GET', 'POST'],
-    ['deployments/{id}/archive', 'POST'],
-    ['deployments/{id}/pause', 'POST'],
-    ['deployments/{id}/run', 'POST'],
-    ['deployments/{id}/unpause', 'POST'],
-    ['dreams', 'GET', 'POST'],
-    ['dreams/{id}', 'GET'],
-    ['dreams/{id}/archive', 'POST'],
-    ['dreams/{id}/cancel', 'POST'],
-    ['environments', 'GET', 'POST'],
-    ['environments/{id}', 'GET', 'POST', 'DELETE'],
-    ['environments/{id}/archive', 'POST'],
-    ['environments/{id}/work', 'GET'],
-    ['environments/{id}/work/{id}', 'GET', 'POST'],
-    ['environments/{id}/work/{id}/ack', 'POST'],
-    ['environments/{id}/work/{id}/heartbeat', 'POST'],
-    ['environments/{id}/work/{id}/stop', 'POST'],
-    ['files', 'GET', 'POST'],
-    ['files/{id}', 'GET', 'DELETE'],
-    ['files/{id}/content', 'GET'],
-    ['memory_stores', 'GET', 'POST'],
-    ['memory_stores/{id}', 'GET', 'POST', 'DELETE'],
-    ['memory_stores/{id}/archive', 'POST'],
-    ['memory_stores/{id}/memories', 'GET', 'POST'],
-    ['memory_stores/{id}/memories/{id}', 'GET', 'POST', 'DELETE'],
-    ['memory_stores/{id}/memory_versions', 'GET'],
-    ['memory_stores/{id}/memory_versions/{id}', 'GET'],
-    ['memory_stores/{id}/memory_versions/{id}/redact', 'POST'],
-    ['messages/batches', 'GET', 'POST'],
-    ['messages/batches/{id}', 'GET', 'DELETE'],
-    ['messages/batches/{id}/cancel', 'POST'],
-    ['messages/batches/{id}/results', 'GET'],
-    ['sessions', 'GET', 'POST'],
-    ['sessions/{id}', 'GET', 'POST', 'DELETE'],
-    ['sessions/{id}/archive', 'POST'],
-    ['sessions/{id}/events', 'GET', 'POST'],
-    ['sessions/{id}/events/stream', 'GET'],
-    ['sessions/{id}/resources', 'GET', 'POST'],
-    ['sessions/{id}/resources/{id}', 'GET', 'POST', 'DELETE'],
-    ['sessions/{id}/threads', 'GET'],
-    ['sessions/{id}/threads/{id}', 'GET'],
-    ['sessions/{id}/threads/{id}/archive', 'POST'],
-    ['sessions/{id}/threads/{id}/events', 'GET'],
-    ['sessions/{id}/threads/{id}/stream', 'GET'],
-    ['skills', 'GET', 'POST'],
-    ['skills/{id}', 'GET', 'DELETE'],
-    ['skills/{id}/versions', 'GET', 'POST'],
-    ['skills/{id}/versions/{id}', 'GET', 'DELETE'],
-    ['skills/{id}/versions/{id}/content', 'GET'],
-  ],
-};
-
-const GEMINI: Endpoints = {
-  stateless: [
-    ['models/{model}:computeTokens', 'POST'],
-    ['models/{model}:predict', 'POST'],
-  ],
-  stored: [
-    ['agents', 'GET', 'POST'],
-    ['agents/{id}', 'GET', 'DELETE'],
-    ['batches', 'GET'],
-    ['batches/{id}', 'GET', 'DELETE'],
-    ['batches/{id}:cancel', 'POST'],
-    ['cachedContents', 'GET', 'POST'],
-    ['cachedContents/{id}', 'GET', 'PATCH', 'DELETE'],
-    ['environments', 'GET', 'POST'],
-    ['environments/{id}', 'GET', 'DELETE'],
-    ['environments/{id}/files/{id}', 'GET', 'PUT'],
-    ['fileSearchStores', 'GET', 'POST'],
-    ['fileSearchStores/{id}', 'GET', 'DELETE'],
-    ['fileSearchStores/{id}/documents', 'GET'],
-    ['fileSearchStores/{id}/documents/{id}', 'GET', 'DELETE'],
-    ['fileSearchStores/{id}/operations/{id}', 'GET'],
-    ['fileSearchStores/{id}/upload/operations/{id}', 'GET'],
-    ['fileSearchStores/{id}:importFile', 'POST'],
-    ['fileSearchStores/{id}:uploadToFileSearchStore', 'POST'],
-    ['files', 'GET', 'POST'],
-    ['files:register', 'POST'],
-    ['files/{id}', 'GET', 'DELETE'],
-    ['files/{id}:download', 'GET'],
-    ['interactions', 'POST'],
-    ['interactions/{id}', 'GET', 'DELETE'],
-    ['interactions/{id}/cancel', 'POST'],
-    ['models/{model}:asyncBatchEmbedContent', 'POST'],
-    ['models/{model}:batchGenerateContent', 'POST'],
-    ['models/{model}:predictLongRunning', 'POST'],
-    ['models/{model}/operations/{id}', 'GET'],
-    ['operations', 'GET'],
-    ['operations/{id}', 'GET', 'DELETE'],
-    ['operations/{id}:cancel', 'POST'],
-    ['triggers', 'GET', 'POST'],
-    ['triggers/{id}', 'GET', 'PATCH', 'DELETE'],
-    ['triggers/{id}/executions', 'GET', 'POST'],
-    ['tunedModels', 'GET', 'POST'],
-    ['tunedModels/{id}', 'GET', 'PATCH', 'DELETE'],
-    ['tunedModels/{id}/operations/{id}', 'GET'],
-    ['tunedModels/{id}:cancel', 'POST'],
-    ['tunedModels/{id}:transferOwnership', 'POST'],
-    ['voices', 'GET', 'POST'],
-    ['voices/{id}', 'GET', 'DELETE'],
-  ],
-};
-
-/** Endpoints that the vendors document and that the gateway passes on; a test compares them with the official SDKs. */
-export const KNOWN_ENDPOINTS = {
-  'openai-chat': OPENAI,
-  'openai-responses': OPENAI,
-  'anthropic-messages': ANTHROPIC,
-  gemini: GEMINI,
-} as const satisfies Record<ProtocolId, Endpoints>;
-
 /** Paths of converted endpoints, before those that are passed on: of two that are as near, the first is suggested. */
 const CONVERTED: readonly string[] = [
   'chat/completions',
@@ -388,9 +188,13 @@ const CONVERTED: readonly string[] = [
 const listPaths = ({ stateless, stored }: Endpoints): string[] =>
   [...stateless, ...stored].map(([path]) => path).filter((path) => !path.includes('{'));
 
-const PATHS: readonly string[] = [...CONVERTED, ...listPaths(OPENAI), ...listPaths(ANTHROPIC)];
+const PATHS: readonly string[] = [
+  ...CONVERTED,
+  ...listPaths(KNOWN_ENDPOINTS['openai-chat']),
+  ...listPaths(KNOWN_ENDPOINTS['anthropic-messages']),
+];
 
-const GEMINI_PATHS: readonly string[] = ['models', ...listPaths(GEMINI)];
+const GEMINI_PATHS: readonly string[] = ['models', ...listPaths(KNOWN_ENDPOINTS.gemini)];
 
 const GEMINI_VERBS: readonly string[] = [
   'generateContent',
@@ -398,14 +202,16 @@ const GEMINI_VERBS: readonly string[] = [
   'countTokens',
   'embedContent',
   'batchEmbedContents',
-  ...[...GEMINI.stateless, ...GEMINI.stored].flatMap(([path]) => /^models\/\{model\}:(\w+)$/.exec(path)?.[1] ?? []),
+  ...[...KNOWN_ENDPOINTS.gemini.stateless, ...KNOWN_ENDPOINTS.gemini.stored].flatMap(
+    ([path]) => /^models\/\{model\}:(\w+)$/.exec(path)?.[1] ?? [],
+  ),
 ];
 
 /** Known endpoints as a tree of path segments: a lookup takes one step per segment. */
 interface Branch {
   readonly literals: Map<string, Branch>;
   any?: Branch;
-  readonly methods: Map<PassedMethod, EndpointKind>;
+  readonly methods: Map<PassedMethod, Endpoint>;
 }
 
 const createBranch = (): Branch => ({ literals: new Map(), methods: new Map() });
@@ -420,11 +226,22 @@ const ENDPOINT_TREES: Readonly<Record<ProtocolId, Branch>> = {
 function buildTree(protocol: ProtocolId): Branch {
   const root = createBranch();
   const { stateless, stored } = KNOWN_ENDPOINTS[protocol];
-  for (const [path, ...methods] of stateless) for (const method of methods) growPath(root, path).methods.set(method, 'stateless');
-  for (const [path, ...methods] of stored)
-    for (const method of methods)
-      growPath(root, path).methods.set(method, method === 'POST' && !path.includes('{id}') ? 'create' : 'stored');
+  const add = (row: (typeof stored)[number], isStored: boolean): void => {
+    const { path, methods, fields } = readRow(row);
+    for (const method of methods) {
+      const kind = !isStored ? 'stateless' : method === 'POST' && !path.includes('{id}') ? 'create' : 'stored';
+      growPath(root, path).methods.set(method, { kind, fields, model: placeModel(protocol, kind, method, fields) });
+    }
+  };
+  for (const row of stateless) add(row, false);
+  for (const row of stored) add(row, true);
   return root;
+}
+
+/** Reading and deleting runs no model. */
+function placeModel(protocol: ProtocolId, kind: EndpointKind, method: PassedMethod, { model }: EndpointFields): ModelPlace {
+  if (method === 'GET' || method === 'DELETE') return 'none';
+  return model ?? (kind !== 'stateless' ? 'elsewhere' : protocol === 'gemini' ? 'path' : 'body');
 }
 
 function growPath(root: Branch, path: string): Branch {

@@ -1,11 +1,12 @@
 /** What keeps the state of responses for clients of OpenAI Responses, as the exchange layer sees it. */
 
-import type { ClientRequest, ExchangeOptions, Note } from '@sluice/core';
+import type { ClientRequest, ExchangeOptions, InterfaceType, Note } from '@sluice/core';
 import type { Admission } from '../admission/gate.ts';
 import type { Caller } from '../keys/caller.ts';
 import type { ModelRequest, Result } from './model-request.ts';
+import type { PassedContent } from './object-fields.ts';
 import type { ForwardedRequest } from './pass-bytes.ts';
-import type { Candidate, Directory, Reply, Services } from './types.ts';
+import type { Candidate, Directory, ProviderEndpoint, Reply, Services } from './types.ts';
 
 /** Keeps responses, and serves those that are kept. */
 export interface ResponseKeeper {
@@ -13,6 +14,8 @@ export interface ResponseKeeper {
   readonly openLanes: (() => ConnectionLanes) | undefined;
   /** Bytes of what a chat request refers to, which an upstream may get as well. */
   measure(body: unknown, caller: Caller, lane: Lane | undefined): number;
+  /** Throws for a request that names what its key may not use. */
+  check(request: ModelRequest, type: InterfaceType, caller: Caller): void;
   /** Runs a chat request, with the state that it refers to. */
   run(request: ModelRequest, caller: Caller, services: Services): Promise<Result>;
   /** Serves a stored object, or decides who may reach one that a provider keeps. */
@@ -49,8 +52,8 @@ export type Served =
   | {
       is: 'passed';
       provider?: string;
-      /** Throws for a body that names an object of another caller. */
-      checkBody?: (body: Buffer) => void;
+      /** Throws for content that names an object which the caller may not use at this provider. */
+      checkContent?: (content: PassedContent, endpoint: ProviderEndpoint) => void;
       onReply?: (body: Buffer, provider: string) => void;
     };
 

@@ -26,6 +26,14 @@ export class MultipartForm {
     return this.#parts.filter(({ headers }) => readFieldName(headers) === name).map(({ value }) => value);
   }
 
+  /** The names and values of the fields with at most so many bytes, without files. */
+  texts(maxBytes: number): [name: string, value: string][] {
+    return this.#parts.flatMap(({ headers, value: { start, end } }): [string, string][] => {
+      const name = readFieldName(headers);
+      return name === undefined || end - start > maxBytes ? [] : [[name, this.#body.toString('utf8', start, end)]];
+    });
+  }
+
   replace({ start, end }: Range, value: string): Buffer {
     return Buffer.concat([this.#body.subarray(0, start), Buffer.from(value), this.#body.subarray(end)]);
   }

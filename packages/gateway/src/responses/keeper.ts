@@ -1,9 +1,10 @@
 /** Serves the state of responses: chat requests that refer to it, and the endpoints that read and change it. */
 
-import { CodecError, type Sealing } from '@sluice/core';
+import { CodecError, type InterfaceType, type Sealing } from '@sluice/core';
 import { Conversation } from '../exchange/conversation.ts';
-import { findObject } from '../exchange/known-endpoints.ts';
+import { findObject, findPathEndpoint, type NamedObject } from '../exchange/known-endpoints.ts';
 import type { ModelRequest, Result } from '../exchange/model-request.ts';
+import { checkRepeats, findConvertedFields, findMadeIds, findNamedIds, readContent } from '../exchange/object-fields.ts';
 import { sendReply } from '../exchange/reply.ts';
 import { parseRequest } from '../exchange/request-body.ts';
 import type { ConnectionLanes, Lane, ResponseKeeper, Served, StateRequest } from '../exchange/state.ts';
@@ -17,9 +18,17 @@ import { createBackgroundUnstored, createNotCancellable, createNotStreamable, cr
 import { IssuedState } from './issued.ts';
 import { isJson, type Json, type NamedItem, paginate, parse } from './items.ts';
 import { type StoredLane, StoredLanes } from './lanes.ts';
-import { checkNamedObjects, checkObject, readObjectId } from './objects.ts';
-import { findHolder, keepsResponses, measureReferences, RequestState, type StateParts } from './request-state.ts';
-import { ENTRY_BYTES, type ResponseStore, type StoredResponse } from './store.ts';
+import { MadeObjects, mayMakeObjects } from './made-objects.ts';
+import { checkNamedIds, checkObject, isBoundAt, isRestricted, type Ownership, rememberObjects } from './objects.ts';
+import {
+  checkReferences,
+  findHolder,
+  keepsResponses,
+  measureReferences,
+  RequestState,
+  type StateParts,
+} from './request-state.ts';
+import type { ResponseStore, StoredResponse } from './store.ts';
 import { warmUp } from './warm-up.ts';
 
 /** Keeps responses in a store. */
@@ -43,16 +52,31 @@ export class StoreKeeper implements ResponseKeeper {
     return isJson(body) ? measureReferences(body, { store: this.#store, caller, lane: readLane(lane) }) : 0;
   }
 
+  check(
+    { client, wire: { body, text }, target, rule, directory }: ModelRequest,
+    type: InterfaceType,
+    { id: caller }: Caller,
+  ): void {
+    const candidates = directory.resolve(rule?.use ?? target.model, client.id);
+    const ownership = { store: this.#store, caller, isBound: isBoundAt(directory, candidates) };
+    if (!isRestricted(ownership)) return;
+    if (text !== undefined) checkRepeats(text, body);
+    // The state of a chat request looks up what it continues, for each candidate.
+    if (type !== 'CHAT' && client.id === 'openai-responses' && isJson(body)) checkReferences(body, ownership);
+    checkNamedIds(findNamedIds(client.id, findConvertedFields(client.id, type), body), ownership);
+  }
+
   run(request: ModelRequest, caller: Caller, services: Services): Promise<Result> {
-    const { body, text } = request.wire;
-    if (text !== undefined) checkNamedObjects(this.#store, text, caller.id);
-    return request.client.id === 'openai-responses' && isJson(body)
-      ? this.#runStateful(request, body, caller, services)
-      : new Conversation(request, services).run();
+    const { client, wire } = request;
+    if (client.id === 'openai-responses' && isJson(wire.body)) return this.#runStateful(request, wire.body, caller, services);
+    if (client.id !== 'anthropic-messages' || request.directory.gatekeeper.isOpen || !mayMakeObjects(wire.body))
+      return new Conversation(request, services).run();
+    const parts = { store: this.#store, caller: caller.id, eventBytes: services.limits.eventBytes };
+    return new Conversation({ ...request, state: new MadeObjects(wire, parts) }, services).run();
   }
 
   async #runStateful(request: ModelRequest, body: Json, caller: Caller, services: Services): Promise<Result> {
-    const parts = { ...this.#createParts(caller, services), lane: readLane(request.lane) };
+    const parts = { ...this.#createParts(caller, request, services), lane: readLane(request.lane) };
     const opened = openCompactions(request.wire, body, this.#capsules, caller.id);
     const known: ModelRequest = { ...request, wire: opened };
     if (parts.lane && body['generate'] === false) return warmUp(known, parts, services);
@@ -76,19 +100,50 @@ export class StoreKeeper implements ResponseKeeper {
     const call: StateCall = { method, rest, query: searchParams, caller: caller.id, readBody: () => readJson(request, services) };
     if (collection === 'responses' && route.client.id === 'openai-responses') return this.#serveResponse(call, request, services);
     if (collection === 'conversations' && route.client.id === 'openai-responses') {
-      const body = await this.#conversations.serve(call, () => this.#mayPass(request));
-      return body === 'pass' ? { is: 'passed' } : { is: 'served', result: send(request, body, services) };
+      const stored = { ...call, readBody: async () => this.#checkStored(await call.readBody(), request) };
+      const body = await this.#conversations.serve(stored, () => this.#mayPass(request));
+      return body === 'pass'
+        ? { is: 'passed', checkContent: this.#createContentCheck(method, pathname, request) }
+        : { is: 'served', result: send(request, body, services) };
     }
-    const object = findObject(route.client.id, method, pathname);
-    const checkBody = (bytes: Buffer): void => checkNamedObjects(this.#store, bytes.toString('utf8'), caller.id);
-    if (!object) return { is: 'passed', checkBody };
+    return this.#passObject(method, pathname, request);
+  }
+
+  /** Passes on a request that may be about an object of a provider. */
+  #passObject(method: string, path: string, request: StateRequest): Served {
+    const { route, caller } = request;
+    const object = findObject(route.client.id, method, path);
+    const checkContent = this.#createContentCheck(method, path, request);
+    if (!object) return { is: 'passed', checkContent };
     const provider = checkObject(this.#store, object, caller.id, request);
     return {
       is: 'passed',
       ...(provider !== undefined && { provider }),
-      checkBody,
-      onReply: (body, owner) => this.#remember(body, method, object.id, caller.id, owner),
+      checkContent,
+      onReply: (body, owner) => this.#remember(body, { method, path, object, request, owner }),
     };
+  }
+
+  #createContentCheck(method: string, path: string, { route, directory, caller }: StateRequest): ContentCheck {
+    const { id } = route.client;
+    return (content, endpoint) => {
+      const ownership = { store: this.#store, caller: caller.id, isBound: isBoundAt(directory, [endpoint]) };
+      if (!isRestricted(ownership)) return;
+      const fields = findPathEndpoint(id, method, path)?.fields;
+      for (const value of readContent(content)) {
+        if (path.endsWith('/responses/compact') && isJson(value)) checkReferences(value, ownership);
+        checkNamedIds(findNamedIds(id, fields, value), ownership);
+      }
+    };
+  }
+
+  /** Items of a conversation are sent to a provider later. */
+  #checkStored(body: Json, { directory, caller }: StateRequest): Json {
+    const isBound = isBoundAt(directory, directory.providersFor('openai-responses'));
+    const ownership: Ownership = { store: this.#store, caller: caller.id, isBound };
+    if (isRestricted(ownership))
+      checkNamedIds(findNamedIds('openai-responses', findConvertedFields('openai-responses', 'CHAT'), body), ownership);
+    return body;
   }
 
   async #serveResponse(call: StateCall, request: StateRequest, services: Services): Promise<Served> {
@@ -154,35 +209,49 @@ export class StoreKeeper implements ResponseKeeper {
     const model = isJson(body) && typeof body['model'] === 'string' ? body['model'] : '';
     const [first] = request.directory.resolve(model, request.route.client.id);
     // A server of this protocol compacts by itself.
-    if (!isJson(body) || !first || first.provider.protocol === 'openai-responses') return { is: 'passed' };
-    const compacted = await compact(
-      request,
-      { text, body },
-      this.#createParts(request.caller, services),
-      this.#capsules,
-      services,
-    );
+    if (!isJson(body) || !first || first.provider.protocol === 'openai-responses')
+      return { is: 'passed', checkContent: this.#createContentCheck('POST', '/v1/responses/compact', request) };
+    const parts = this.#createParts(request.caller, request, services);
+    checkNamedIds(findNamedIds('openai-responses', findConvertedFields('openai-responses', 'CHAT'), body), {
+      ...parts,
+      isBound: isBoundAt(request.directory, [first]),
+    });
+    const compacted = await compact(request, { text, body }, parts, this.#capsules, services);
     return 'status' in compacted
       ? { is: 'served', result: compacted }
       : { is: 'served', result: send(request, compacted.body, services) };
   }
 
-  /** Notes who made an object, and forgets one that was deleted. */
-  #remember(body: Buffer, method: string, id: string | undefined, caller: string, provider: string): void {
-    if (id !== undefined) {
-      const known = method === 'DELETE' ? this.#store.find('object', id, caller) : undefined;
-      if (known) this.#store.remove(known);
+  /** Notes whose the objects in a response are, and forgets one that was deleted. */
+  #remember(body: Buffer, { method, path, object, request: { route, caller }, owner }: ObjectCall): void {
+    const { id, isInside } = object;
+    const known = id === undefined ? undefined : this.#store.find('object', id, caller.id);
+    // What an object of another key, or an unknown one, refers to does not belong to this key.
+    if (id !== undefined && !known) return;
+    if (known && method === 'DELETE') {
+      if (!isInside) this.#store.remove(known);
       return;
     }
-    const made = readObjectId(body);
-    if (made === undefined) return;
-    const entry = { kind: 'object', id: made, caller, provider, bytes: ENTRY_BYTES, usedAt: 0, isPinned: false } as const;
-    void this.#store.put({ ...entry });
+    const fields = findPathEndpoint(route.client.id, method, path)?.fields;
+    const made = findMadeIds(route.client.id, fields, id === undefined, body.toString('utf8'));
+    rememberObjects(this.#store, made, caller.id, owner);
   }
 
-  #createParts({ id }: Caller, { limits }: Services): StateParts {
-    return { store: this.#store, issued: this.#issued, limits, caller: id };
+  #createParts({ id }: Caller, { directory }: Pick<StateRequest, 'directory'>, { limits }: Services): StateParts {
+    return { store: this.#store, issued: this.#issued, limits, caller: id, isShared: !directory.gatekeeper.isOpen };
   }
+}
+
+type ContentCheck = NonNullable<Extract<Served, { is: 'passed' }>['checkContent']>;
+
+/** A request about an object of a provider. */
+interface ObjectCall {
+  method: string;
+  path: string;
+  object: NamedObject;
+  request: StateRequest;
+  /** The provider that responded. */
+  owner: string;
 }
 
 /** The lane of a request, as this keeper opened it. */

@@ -1,14 +1,11 @@
 /** Objects that providers keep for clients: files, batches and the like. Each belongs to the key that made it. */
 
+import type { NamedObject } from '../exchange/known-endpoints.ts';
+import type { NamedId } from '../exchange/object-fields.ts';
 import type { StateRequest } from '../exchange/state.ts';
+import type { ProviderEndpoint } from '../exchange/types.ts';
 import { createObjectNotFound } from './errors.ts';
-import { isJson, parse } from './items.ts';
-import type { ResponseStore } from './store.ts';
-
-/** The object that a request is about. `id` is undefined for one that creates an object. */
-export interface ObjectRequest {
-  id: string | undefined;
-}
+import { ENTRY_BYTES, type ResponseStore } from './store.ts';
 
 /**
  * The provider that keeps the object; undefined when that is not known. Throws the same error for an object of another
@@ -16,7 +13,7 @@ export interface ObjectRequest {
  */
 export function checkObject(
   store: ResponseStore,
-  { id }: ObjectRequest,
+  { id }: NamedObject,
   caller: string,
   { directory, route }: Pick<StateRequest, 'directory' | 'route'>,
 ): string | undefined {
@@ -30,30 +27,38 @@ export function checkObject(
   return undefined;
 }
 
-/** Throws for a body that names an object of another key. A body that only mentions an id in a text is not affected. */
-export function checkNamedObjects(store: ResponseStore, text: string, caller: string): void {
-  if (!store.hasObjects) return;
-  for (const [, one, list = ''] of text.matchAll(NAMED)) {
-    const ids = one === undefined ? list.split(',').map((id) => id.trim().replace(/^"|"$/g, '')) : [one];
-    // Gemini names a file by its address.
-    for (const id of ids) checkNamed(store, id.split('/').at(-1) ?? '', caller);
+/** Who may use what a request names. */
+export interface Ownership {
+  readonly store: ResponseStore;
+  readonly caller: string;
+  /** Only what is known to belong to the key may be used: keys share an account of the provider. */
+  readonly isBound: boolean;
+}
+
+/** Whether keys may only use what they are known to own at the providers that may get a request. */
+export const isBoundAt = (
+  { gatekeeper }: Pick<StateRequest['directory'], 'gatekeeper'>,
+  endpoints: readonly Pick<ProviderEndpoint, 'passthrough'>[],
+): boolean => !gatekeeper.isOpen && (endpoints.length === 0 || endpoints.some(({ passthrough }) => passthrough !== 'all'));
+
+/** Whether there is anything that a request of this key may not name. */
+export const isRestricted = ({ store, caller, isBound }: Ownership): boolean => isBound || store.hasOthers(caller);
+
+/** Throws for an id that the key may not use, as for one that does not exist. */
+export function checkNamedIds(ids: Iterable<NamedId>, { store, caller, isBound }: Ownership): void {
+  for (const { id, mayBeName } of ids) {
+    if (store.use(id, caller)) continue;
+    if ((isBound && !mayBeName) || store.isForeign(id, caller)) throw createObjectNotFound(id);
   }
 }
 
-function checkNamed(store: ResponseStore, id: string, caller: string): void {
-  if (store.isForeign(id, caller)) throw createObjectNotFound(id);
+/** Notes who has some objects, and which provider keeps them. */
+export function rememberObjects(store: ResponseStore, ids: readonly string[], caller: string, provider: string): void {
+  // Only the latest provider of an id is known; what is known already is written again only when that changes.
+  for (const id of new Set(ids.slice(0, MAX_REMEMBERED)))
+    if (store.find('object', id, caller)?.provider !== provider)
+      void store.put({ kind: 'object', id, caller, provider, bytes: ENTRY_BYTES, usedAt: 0, isPinned: false });
 }
 
-/** Fields that name objects of providers: `file_id`, `input_file_id`, `file_ids`, `fileUri` and the like. */
-const NAMED =
-  /"(?:input_)?(?:file|batch|container|vector_store)_?(?:[iI]ds?|[uU]ri)"\s{0,8}:\s{0,8}(?:"([^"\\]{1,512})"|\[([^\]]{0,8192})\])/g;
-
-/** The id of the object that a response describes: `id`, or the last segment of Gemini's `name`. */
-export function readObjectId(body: Buffer): string | undefined {
-  const value = parse(body.toString('utf8'));
-  if (!isJson(value)) return undefined;
-  const object = isJson(value['file']) ? value['file'] : value;
-  const { id, name } = object;
-  if (typeof id === 'string' && id !== '') return id;
-  return typeof name === 'string' && name !== '' ? name.split('/').at(-1) : undefined;
-}
+/** Objects of one response: real ones have a few. */
+const MAX_REMEMBERED = 1000;

@@ -3,6 +3,7 @@
 import type { ClientRequest, Note, SseFrame } from '@sluice/core';
 import { CODECS, checkRequestLimits } from '@sluice/core/engine';
 import type { Limits } from '../config/options.ts';
+import { findConvertedFields, readIds } from '../exchange/object-fields.ts';
 import type { ExchangeState, PreparedState } from '../exchange/state.ts';
 import type { Candidate, Reply } from '../exchange/types.ts';
 import { digestAccount } from './capsule.ts';
@@ -16,6 +17,7 @@ import {
 import { type IssuedState, isEncryptedReasoning } from './issued.ts';
 import { createId, isJson, type Json, listTurns, nameItems, readInput, readItems, readReference } from './items.ts';
 import type { StoredLane } from './lanes.ts';
+import { type Ownership, rememberObjects } from './objects.ts';
 import { StreamRecorder } from './recorder.ts';
 import { createTurn, ENTRY_BYTES, type ResponseStore, type StoredConversation, type StoredResponse, type Turn } from './store.ts';
 
@@ -25,6 +27,8 @@ export interface StateParts {
   issued: IssuedState;
   limits: Limits;
   caller: string;
+  /** Several client keys share the accounts of the providers. */
+  isShared: boolean;
   /** The lane of a WebSocket connection that the request came over. */
   lane?: StoredLane | undefined;
 }
@@ -85,20 +89,21 @@ export class RequestState implements ExchangeState {
 
   /** Throws for a reference to what does not exist. */
   checkReferences(): void {
-    if (this.#hasReferences) this.#expand('', false, []);
+    if (this.#hasReferences) this.#expand({ holder: undefined, isBound: true }, []);
   }
 
   prepare(candidate: Candidate): PreparedState {
     const isNative = candidate.provider.protocol === 'openai-responses';
     // Other upstreams get what is found here, and nothing else.
-    if (isNative) this.#checkOwner();
+    const isBound = this.#parts.isShared && candidate.passthrough !== 'all';
+    if (isNative) this.#checkOwner(isBound);
     const holder = isNative ? findHolder(candidate) : '';
     const mustExpand = isNative ? this.#isHeldElsewhere(holder) : this.#hasReferences;
     const isForeign = (item: unknown): boolean => isNative && this.#parts.issued.isForeign(item, holder);
     if (!mustExpand && !this.entry && !this.#input.some(isForeign))
       return { wire: this.#wire, ...(!isNative && { options: { envelope: this.convertedEnvelope } }) };
     const notes: Note[] = [];
-    const body = mustExpand ? this.#expand(holder, isNative, notes) : { ...this.#body };
+    const body = mustExpand ? this.#expand({ holder: isNative ? holder : undefined, isBound }, notes) : { ...this.#body };
     if (this.entry) delete body['background'];
     if (Array.isArray(body['input'])) body['input'] = omitForeign(body['input'], isForeign, notes);
     const { method, path, headers } = this.#wire;
@@ -141,8 +146,12 @@ export class RequestState implements ExchangeState {
   }
 
   /** Also for a response that is not stored: its client has all of it. */
-  #noteIssued({ output }: Json, source: Candidate | undefined): void {
-    if (source?.provider.protocol === 'openai-responses') this.#parts.issued.note(output, findHolder(source));
+  #noteIssued(response: Json, source: Candidate | undefined): void {
+    if (source?.provider.protocol !== 'openai-responses') return;
+    const { issued, store, caller } = this.#parts;
+    issued.note(response['output'], findHolder(source));
+    const made = readIds('openai-responses', findConvertedFields('openai-responses', 'CHAT').makes ?? [], response);
+    rememberObjects(store, made, caller, source.provider.id);
   }
 
   /** Nothing of the response is kept, whatever comes. */
@@ -156,12 +165,11 @@ export class RequestState implements ExchangeState {
   }
 
   /** What belongs to another key does not exist for this one, not even at a provider that keeps it. */
-  #checkOwner(): void {
+  #checkOwner(isBound: boolean): void {
     const { store, caller } = this.#parts;
-    const { previous, conversation, references, isStored } = this.#fields;
-    if (previous !== undefined && store.isForeign(previous, caller)) throw createPreviousNotFound(previous);
-    if (conversation !== undefined && store.isForeign(conversation, caller)) throw createConversationNotFound(conversation);
-    for (const id of references) if (store.isForeign(id, caller)) throw createItemNotFound(id, isStored);
+    // Only this connection finds a response of its lane.
+    const fields = this.#previous ? { ...this.#fields, previous: undefined } : this.#fields;
+    checkOwned(fields, { store, caller, isBound });
   }
 
   /** Whether something that the request refers to is kept here, but not by this provider. */
@@ -176,9 +184,10 @@ export class RequestState implements ExchangeState {
   }
 
   /** The request with everything that it refers to. */
-  #expand(holder: string, isNative: boolean, notes: Note[]): Json {
+  #expand(target: HistoryTarget, notes: Note[]): Json {
     const { limits } = this.#parts;
-    const history = new History(this.#parts, this.#fields.isStored, isNative ? holder : undefined, notes);
+    const isNative = target.holder !== undefined;
+    const history = new History(this.#parts, this.#fields.isStored, target, notes);
     const last = this.#findContext(isNative);
     if (last && last.totalBytes > limits.requestBytes)
       throw createTooLong(`more than ${limits.requestBytes} bytes`, 'limits.request_bytes');
@@ -276,13 +285,25 @@ export interface RequestStateOptions {
 }
 
 /** Bytes of the turns that a request refers to. */
-export function measureReferences(body: Json, { store, caller, lane }: Omit<StateParts, 'limits' | 'issued'>): number {
+export function measureReferences(body: Json, { store, caller, lane }: Pick<StateParts, 'store' | 'caller' | 'lane'>): number {
   const { previous, conversation, references } = readFields(body, readInput(body['input']));
   const context =
     (previous === undefined ? undefined : store.find('response', previous, caller, lane?.lanes)?.turn) ??
     (conversation === undefined ? undefined : store.find('conversation', conversation, caller)?.head);
   const turns = new Set(references.flatMap((id) => store.findItem(id, caller)?.turn ?? []));
   return [...turns].reduce((sum, { bytes }) => sum + bytes, context?.totalBytes ?? 0);
+}
+
+/** Throws for a body that continues, or refers to, what the key may not use. */
+export const checkReferences = (body: Json, ownership: Ownership): void =>
+  checkOwned(readFields(body, readInput(body['input'])), ownership);
+
+function checkOwned({ previous, conversation, references, isStored }: StateFields, ownership: Ownership): void {
+  const { store, caller, isBound } = ownership;
+  const isMissing = (id: string): boolean => !store.use(id, caller) && (isBound || store.isForeign(id, caller));
+  if (previous !== undefined && isMissing(previous)) throw createPreviousNotFound(previous);
+  if (conversation !== undefined && isMissing(conversation)) throw createConversationNotFound(conversation);
+  for (const id of references) if (isMissing(id)) throw createItemNotFound(id, isStored);
 }
 
 function readFields(body: Json, input: readonly unknown[]): StateFields {
@@ -345,20 +366,29 @@ function omitForeign(input: readonly unknown[], isForeign: (item: unknown) => bo
   });
 }
 
+/** Who gets the items. */
+interface HistoryTarget {
+  /** The provider of the same protocol; undefined for one of another protocol. */
+  holder: string | undefined;
+  /** It must get no id that is not known to belong to the key. */
+  isBound: boolean;
+}
+
 /** Reads kept items, each turn once. */
 class History {
   readonly #parts: StateParts;
   readonly #isStored: boolean;
-  /** The provider of the same protocol that gets the items; undefined for one of another protocol. */
   readonly #holder: string | undefined;
+  readonly #isBound: boolean;
   readonly #notes: Note[];
   readonly #read = new Map<Turn, unknown[]>();
 
-  constructor(parts: StateParts, isStored: boolean, holder: string | undefined, notes: Note[]) {
+  constructor(parts: StateParts, isStored: boolean, { holder, isBound }: HistoryTarget, notes: Note[]) {
     this.#notes = notes;
     this.#parts = parts;
     this.#isStored = isStored;
     this.#holder = holder;
+    this.#isBound = isBound;
   }
 
   /** The items of a conversation up to a turn. */
@@ -397,7 +427,7 @@ class History {
     const place = store.findItem(id, caller);
     if (place) return this.#withoutId(this.#readTurn(place.turn)[place.index], place.turn);
     // Made elsewhere: a server of this protocol may know it.
-    if (this.#holder !== undefined && !store.isForeign(id, caller)) return item;
+    if (this.#holder !== undefined && !this.#isBound && !store.isForeign(id, caller)) return item;
     throw createItemNotFound(id, this.#isStored);
   }
 

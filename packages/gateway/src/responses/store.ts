@@ -113,7 +113,6 @@ export class ResponseStore {
   /** The entry that has a turn: using an item of the turn is a use of the entry. */
   readonly #owners = new WeakMap<Turn, Stored>();
   #bytes = 0;
-  #objects = 0;
   journal: Journal | undefined;
 
   constructor(limits: StoreLimits, clock: Pick<Clock, 'now'>) {
@@ -131,9 +130,9 @@ export class ResponseStore {
     return this.#recent.size;
   }
 
-  /** Whether there are objects of providers. */
-  get hasObjects(): boolean {
-    return this.#objects > 0;
+  /** Whether other keys than this one have anything. */
+  hasOthers(caller: string): boolean {
+    return this.#keys.size > (this.#keys.has(caller) ? 1 : 0);
   }
 
   /** Bytes that a key has in use. */
@@ -164,6 +163,18 @@ export class ResponseStore {
     if (!found) return undefined;
     this.#touch(found);
     return found as Extract<Stored, { kind: K }>; // the kind was compared
+  }
+
+  /** Whether this key has anything with the id: an entry or an item. If so, it is used now. */
+  use(id: string, caller: string): boolean {
+    this.expire();
+    const entries =
+      this.#keys
+        .get(caller)
+        ?.byId.get(id)
+        ?.filter((entry) => isOpenTo(entry, undefined)) ?? [];
+    for (const entry of entries) this.#touch(entry);
+    return entries.length > 0 || this.findItem(id, caller) !== undefined;
   }
 
   /** Whether the id belongs to another key, and not to this one. */
@@ -201,7 +212,6 @@ export class ResponseStore {
       ?.find((other) => other.kind === entry.kind && readConnection(other) === readConnection(entry));
     if (before) this.#remove(before);
     this.#recent.add(entry);
-    if (entry.kind === 'object') this.#objects++;
     const share = this.#share(entry.caller);
     share.entries.add(entry);
     this.#addTo(share.byId, entry.id, entry);
@@ -288,7 +298,6 @@ export class ResponseStore {
 
   #remove(entry: Stored): void {
     this.#recent.delete(entry);
-    if (entry.kind === 'object') this.#objects--;
     const own = this.#share(entry.caller);
     own.entries.delete(entry);
     this.#removeFrom(own.byId, entry.id, (other) => other === entry);

@@ -12,11 +12,11 @@ import { checkPassable, findDestination } from '../exchange/destination.ts';
 import { respondOnce } from '../exchange/idempotency.ts';
 import type { ModelRequest, Result } from '../exchange/model-request.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
-import { type ForwardedRequest, passBytes } from '../exchange/pass-bytes.ts';
+import { passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession, type HeaderFacts } from '../exchange/record.ts';
 import { type Progress, sendReply, writeHead } from '../exchange/reply.ts';
 import { endBeforeRequest, parseRequest, quoteExcerpt, readBody } from '../exchange/request-body.ts';
-import type { Lane } from '../exchange/state.ts';
+import type { Lane, Served } from '../exchange/state.ts';
 import { type Directory, findEnding, INTERNAL, type Services } from '../exchange/types.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import { readAllow, refusal, refuseMethod } from '../http/refusal.ts';
@@ -249,10 +249,17 @@ async function readModelRequest(
 }
 
 /** Runs a request, with the state that it refers to where responses are kept. */
-const runModelRequest = (request: ModelRequest, { caller = ANYBODY }: Incoming, services: Services): Promise<Result> =>
-  request.kind === 'chat' && services.responses
-    ? services.responses.run(request, caller, services)
+async function runModelRequest(
+  request: ModelRequest,
+  { caller = ANYBODY, route }: Incoming,
+  services: Services,
+): Promise<Result> {
+  const { responses } = services;
+  responses?.check(request, route.type, caller);
+  return request.kind === 'chat' && responses
+    ? responses.run(request, caller, services)
     : new Conversation(request, services).run();
+}
 
 /** Finds what a model name stands for. */
 const createTargetFinder =
@@ -302,21 +309,23 @@ async function serveOrForward(
   if (served?.is === 'served') return served.result;
   const passed = { method: request.method ?? 'GET', route, directory, keeper: served?.provider };
   checkPassable(passed);
-  const bytes = await readOnce();
-  served?.checkBody?.(bytes);
-  return forward(incoming, passed, { bytes, onReply: served?.onReply }, record, services);
+  return forward(incoming, passed, { bytes: await readOnce(), served }, record, services);
 }
 
 async function forward(
   incoming: Incoming,
   passed: Parameters<typeof checkPassable>[0],
-  { bytes, onReply }: Pick<ForwardedRequest, 'onReply'> & { bytes: Buffer },
+  { bytes, served }: { bytes: Buffer; served: Exclude<Served, { is: 'served' }> | undefined },
   record: ExchangeRecord,
   services: Services,
 ): Promise<Result> {
-  const { headers } = incoming;
-  const destination = findDestination(passed, { bytes, type: headers['content-type'] ?? '' });
-  checkModelScopes(incoming.caller ?? ANYBODY, destination.names, createTargetFinder(incoming));
+  const { headers, route } = incoming;
+  const type = headers['content-type'] ?? '';
+  const destination = findDestination(passed, { bytes, type });
+  const query = new URL(route.path, 'http://localhost').searchParams;
+  served?.checkContent?.({ bytes, type, query }, destination.endpoint);
+  const { caller = ANYBODY } = incoming;
+  checkModelScopes(caller, destination.names, createTargetFinder(incoming));
   checkLedger(services);
   if (record.isKept) record.open(describeRequest(incoming), { model_requested: destination.model });
   const gated = admitPassed(incoming, record, { passed, destination }, services);
@@ -325,7 +334,7 @@ async function forward(
   const { observers } = services;
   if (observers)
     incoming.observer = beginCapture(incoming, record, { model: destination.model, isStream: false }, bytes, observers);
-  return passBytes({ ...incoming, record, admission, onReply }, destination, services);
+  return passBytes({ ...incoming, record, admission, onReply: served?.onReply }, destination, services);
 }
 
 function sendJson({ response, id }: Incoming, body: unknown, { limits, redact }: Services): Result {

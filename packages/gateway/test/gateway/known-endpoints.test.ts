@@ -5,7 +5,8 @@ import type { InterfaceType, ProtocolId } from '@sluice/core';
 import { findRoute } from '@sluice/core/engine';
 import { describe, expect, test } from 'vitest';
 import { IS_NEXT } from '../../../../test/sdk/openai.ts';
-import { findEndpoint, KNOWN_ENDPOINTS } from '../../src/exchange/known-endpoints.ts';
+import { KNOWN_ENDPOINTS, readRow } from '../../src/exchange/endpoint-table.ts';
+import { findEndpoint } from '../../src/exchange/known-endpoints.ts';
 
 // The official SDKs say which endpoints their vendors document: each is answered by the gateway, known, or left out on purpose.
 
@@ -164,12 +165,14 @@ describe.each(SDKS)('%s', (module, protocol, read, least) => {
 describe('the kind of an endpoint', () => {
   const rows = Object.entries(KNOWN_ENDPOINTS).flatMap(([protocol, { stateless, stored }]) =>
     [...stateless.map((row) => ({ row, isStored: false })), ...stored.map((row) => ({ row, isStored: true }))].flatMap(
-      ({ row: [path, ...methods], isStored }) =>
-        methods.map((method) => ({ protocol: protocol as ProtocolId, path, method, isStored })),
+      ({ row, isStored }) => {
+        const { path, methods } = readRow(row);
+        return methods.map((method) => ({ protocol: protocol as ProtocolId, path, method, isStored }));
+      },
     ),
   );
   const kindOf = ({ protocol, path, method }: (typeof rows)[number]) =>
-    findEndpoint(protocol, method, path.replace(/\{\w+\}/g, 'id1'));
+    findEndpoint(protocol, method, path.replace(/\{\w+\}/g, 'id1'))?.kind;
 
   test('stateless endpoints have no object id', () =>
     expect(rows.filter((row) => !row.isStored && (row.path.includes('{id}') || kindOf(row) !== 'stateless'))).toEqual([]));

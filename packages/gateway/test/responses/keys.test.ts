@@ -172,9 +172,23 @@ test('a provider that keeps responses does not get ids of another key', async ()
   expect(JSON.parse(native.got.at(-1) ?? '')).toMatchObject({ previous_response_id: id });
 });
 
-test('ids that were made elsewhere are passed to a provider of the protocol', async () => {
-  await send(OWNER, 'POST', '/v1/responses', { model: 'openai/m', input: 'x', previous_response_id: 'resp_elsewhere' });
-  expect(JSON.parse(native.got.at(-1) ?? '')).toMatchObject({ previous_response_id: 'resp_elsewhere' });
+test('ids that were made elsewhere are passed to a provider of the protocol only without client keys, or where it passes everything', async () => {
+  const provider = { protocol: 'openai-responses', base_url: native.url, api_key: 'k' };
+  const body = { model: 'openai/m', input: 'x', previous_response_id: 'resp_elsewhere' };
+  expect((await send(OWNER, 'POST', '/v1/responses', body)).status).toBe(400);
+  const before = native.got.length;
+  for (const config of [
+    { providers: { openai: provider } },
+    { auth: { keys: [OWNER, OTHER] }, providers: { openai: { ...provider, passthrough: 'all' } } },
+  ]) {
+    const other = await startGateway({ config });
+    const headers = { authorization: `Bearer ${OWNER}`, 'content-type': 'application/json' };
+    const { status } = await fetch(`${other.url}/v1/responses`, { method: 'POST', headers, body: JSON.stringify(body) });
+    expect(status).toBe(200);
+    expect(JSON.parse(native.got.at(-1) ?? '')).toMatchObject({ previous_response_id: 'resp_elsewhere' });
+    await other.close();
+  }
+  expect(native.got.length).toBe(before + 2);
 });
 
 test('a conversation moves from the provider that keeps it to another one and back', async () => {
