@@ -6,6 +6,7 @@ import { findJsonStrings, parseDeployment, type Span, withFields } from '@sluice
 import type { Passthrough } from '../config/options.ts';
 import { MultipartForm } from '../http/multipart.ts';
 import { refuseMethod } from '../http/refusal.ts';
+import type { ModelUse } from '../keys/scope.ts';
 import { type Endpoint, type EndpointKind, findEndpoint, listMethods, sharesEndpoints, suggestPath } from './known-endpoints.ts';
 import { createJsonError } from './request-body.ts';
 import { type Candidate, type Directory, formatProvider, type ProviderEndpoint } from './types.ts';
@@ -24,6 +25,13 @@ export function findDestination(request: PassedRequest, body: PassedBody): Desti
 export function isCounted({ method, route }: PassedRequest, { endpoint, url, model }: Destination): boolean {
   const kind = route.type === 'PASSTHROUGH' ? readEndpoint(url, method, endpoint.provider)?.kind : 'stateless';
   return kind === 'stateless' && model !== undefined;
+}
+
+/** Where the provider reads the models that a request runs, and whether the request names them there. */
+export function findModelUse({ method, route }: PassedRequest, { endpoint, url, namedIn }: Destination): ModelUse {
+  // Audio and images have the model in the body.
+  const place = route.type === 'PASSTHROUGH' ? (readEndpoint(url, method, endpoint.provider)?.model ?? 'elsewhere') : 'body';
+  return { place, isNamed: place === 'none' || (place !== 'elsewhere' && namedIn.has(place)) };
 }
 
 /** A request that is only forwarded, and the configuration it began with. */
@@ -50,6 +58,8 @@ export interface Destination {
   model?: string;
   /** The models that the client named. */
   names: readonly string[];
+  /** Where it named them. */
+  namedIn: ReadonlySet<'body' | 'path' | 'query'>;
 }
 
 /** Rejects a request that no provider may receive, before its body is read. */
@@ -72,7 +82,7 @@ export function checkPassable(request: PassedRequest): void {
 function findFirst(request: PassedRequest, { bytes }: PassedBody): Destination {
   const { type, path } = request.route;
   const [endpoint] = findProviders(request);
-  return { endpoint, url: buildUrl(endpoint.provider, type, '', path), body: bytes, names: [] };
+  return { endpoint, url: buildUrl(endpoint.provider, type, '', path), body: bytes, names: [], namedIn: new Set() };
 }
 
 function findProviders(request: PassedRequest): readonly [ProviderEndpoint, ...ProviderEndpoint[]] {
@@ -100,7 +110,7 @@ function findDeployment({ route, ...request }: PassedRequest, { name }: PathMode
   const target = findNamed({ ...request, route }, name);
   const { model, provider } = target;
   const url = buildUrl(provider, route.type, model, route.path);
-  return { endpoint: target, url, body: inBody.set(model), model, names: [name] };
+  return { endpoint: target, url, body: inBody.set(model), model, names: [name], namedIn: new Set(['body', 'path']) };
 }
 
 function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBody: NamedModels): Destination | undefined {
@@ -121,6 +131,11 @@ function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBod
     body: inBody.rename(inBody.names.map((name, i) => renameModel(name, targets[i]?.model ?? ''))),
     model,
     names: names.map((name) => name.replace(RESOURCE, '')),
+    namedIn: new Set([
+      ...(inBody.names.length > 0 ? (['body'] as const) : []),
+      ...(inPath ? (['path'] as const) : []),
+      ...(inQuery ? (['query'] as const) : []),
+    ]),
   };
 }
 

@@ -33,6 +33,24 @@ export function checkModelScopes(caller: Caller, models: readonly string[], find
   for (const model of models) checkModelScope(caller, model, find);
 }
 
+/** How a request that is passed on names its models. */
+export interface ModelUse {
+  /** Where the vendor reads them: `body`, `path`, `elsewhere`; `none` runs no model. */
+  readonly place: string;
+  /** All models that run are among those that the request names. */
+  readonly isNamed: boolean;
+}
+
+/** Throws when a limited key would run models that were not checked. `endpoint`: method and path. */
+export function checkModelsNamed({ name, policy }: Caller, endpoint: string, { place, isNamed }: ModelUse): void {
+  if (policy.models.length === 0 || isNamed) return;
+  const why =
+    place === 'elsewhere'
+      ? `${endpoint} may run others; use a key without a limit on models`
+      : `${endpoint} reads its model from the ${place}; name it there`;
+  throw refusal(403, 'PERMISSION', `client key "${name}" is limited to some models, and ${why}`);
+}
+
 const createScopeError = (key: string, model: string): CodecError =>
   refusal(
     403,

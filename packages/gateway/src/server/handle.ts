@@ -8,7 +8,7 @@ import type { Admission } from '../admission/gate.ts';
 import { LimitRefusal } from '../admission/refusals.ts';
 import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, findRule } from '../exchange/conversation.ts';
-import { checkPassable, findDestination } from '../exchange/destination.ts';
+import { checkPassable, findDestination, findModelUse } from '../exchange/destination.ts';
 import { respondOnce } from '../exchange/idempotency.ts';
 import type { ModelRequest, Result } from '../exchange/model-request.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
@@ -22,7 +22,7 @@ import type { ClientAddress } from '../http/client-address.ts';
 import { readAllow, refusal, refuseMethod } from '../http/refusal.ts';
 import { isWebSocketOffer } from '../http/upgrade.ts';
 import { ANYBODY, type Caller } from '../keys/caller.ts';
-import { checkModelScope, checkModelScopes } from '../keys/scope.ts';
+import { checkModelScope, checkModelScopes, checkModelsNamed } from '../keys/scope.ts';
 import { REQUEST_MESSAGE } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { admit } from './admit.ts';
@@ -326,6 +326,11 @@ async function forward(
   served?.checkContent?.({ bytes, type, query }, destination.endpoint);
   const { caller = ANYBODY } = incoming;
   checkModelScopes(caller, destination.names, createTargetFinder(incoming));
+  checkModelsNamed(
+    caller,
+    `${passed.method} ${route.path.split('?', 1)[0]?.slice(0, MAX_PATH)}`,
+    findModelUse(passed, destination),
+  );
   checkLedger(services);
   if (record.isKept) record.open(describeRequest(incoming), { model_requested: destination.model });
   const gated = admitPassed(incoming, record, { passed, destination }, services);

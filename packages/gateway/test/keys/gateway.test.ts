@@ -151,6 +151,34 @@ describe('models', () => {
     expect(faultd.served).toHaveLength(served);
   });
 
+  const UPLOAD = { purpose: 'batch' };
+  test.each([
+    ['a batch, by the query', '/v1/batches?model=fast', { endpoint: '/v1/chat/completions' }],
+    ['a batch, by a field', '/v1/batches', { model: 'fast', endpoint: '/v1/chat/completions' }],
+    ['an eval, by the query', '/v1/evals?model=fast', { testing_criteria: [{ type: 'label_model', model: 'big' }] }],
+    ['an eval, by a field', '/v1/evals', { model: 'fast', testing_criteria: [{ type: 'label_model', model: 'big' }] }],
+    ['fine-tuning', '/v1/fine_tuning/jobs', { model: 'fast', method: { reinforcement: { grader: { model: 'big' } } } }],
+    ['a run of an assistant, by the query', '/v1/threads/runs?model=fast', {}],
+    ['completions, by the query', '/v1/completions?model=fast', { prompt: 'a' }],
+    ['graders', '/v1/fine_tuning/alpha/graders/run', { model: 'fast', grader: { type: 'multi', graders: {} } }],
+  ])('a name where the vendor reads no model does not count: %s', async (_, path, body) => {
+    const served = faultd.served.length;
+    const headers = { ...JSON_TYPE, ...bearer(await issue({ models: ['fast'] })) };
+    const { status, text } = await send(gateway.url, path, { method: 'POST', headers, body });
+    expect([status, text]).toEqual([403, expect.stringContaining('is limited to some models')]);
+    expect(faultd.served).toHaveLength(served);
+  });
+
+  test.each([
+    ['completions', '/v1/completions', { model: 'fast', prompt: 'a' }],
+    ['a run of an assistant', '/v1/threads/runs', { model: 'fast' }],
+    ['an upload, which runs no model', '/v1/files?model=fast', UPLOAD],
+  ])('a limited key may use what names its models: %s', async (_, path, body) => {
+    faultd.play(WHOLE);
+    const headers = { ...JSON_TYPE, ...bearer(await issue({ models: ['fast'] })) };
+    expect((await send(gateway.url, path, { method: 'POST', headers, body })).status).toBe(200);
+  });
+
   test('a stored object that the key did not make does not exist for it', async () => {
     const served = faultd.served.length;
     const { status } = await send(gateway.url, '/v1/files/file-1', { headers: bearer(await issue({ models: 'other/*' })) });
