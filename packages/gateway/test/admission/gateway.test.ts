@@ -537,7 +537,7 @@ describe.each(KINDS)('limits in $name', ({ name, options }) => {
         ['image edits', '/v1/images/edits', { model: 'up/m', prompt: 'p' }, true],
         ['legacy completions, passed through', '/v1/completions', { model: 'up/m', prompt: 'p' }, true],
         ['moderations, passed through', '/v1/moderations', { model: 'up/m', input: 'p' }, true],
-        ['batches, passed through', '/v1/batches', { input_file_id: 'f', endpoint: CHAT }, true],
+        ['batches, passed through', '/v1/batches', { endpoint: CHAT }, true],
         ['message batches, passed through', '/v1/messages/batches', { requests: [{ params: { model: 'an/m' } }] }, true],
         ['Gemini predict, passed through', '/v1beta/models/ge/m:predict', { instances: [] }, true],
         ['token counts of Anthropic', '/v1/messages/count_tokens', { model: 'an/m', messages }, false],
