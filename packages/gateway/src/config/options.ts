@@ -78,7 +78,7 @@ export interface LimitsStoreOptions {
 /** A client key of the file. */
 export interface KeyOptions {
   readonly key: Secret;
-  /** Without a name, the key is named by its place: `key-1`. */
+  /** Without a name, the key is shown by its place: `key-1`. */
   readonly name?: string;
   readonly terms: KeyTerms;
 }

@@ -1,5 +1,6 @@
 /** Resolves options and environment to the state of a gateway, and model names to providers. */
 
+import { createHmac } from 'node:crypto';
 import type { ProtocolId } from '@sluice/core';
 import { didYouMean, suggest } from '@sluice/lab/text';
 import { AddressRanges } from '../http/client-address.ts';
@@ -319,11 +320,17 @@ const readEnvKeys = (env: Env): readonly KeyOptions[] =>
     .filter((key) => key !== '')
     .map((key) => ({ key: new Secret(key), terms: NO_TERMS }));
 
-/** Keys without a name have the name of their place. */
-function createClientKey({ key, name, terms: { policy, tags } }: KeyOptions, index: number): ClientKey {
-  const shown = name ?? `key-${index + 1}`;
-  return { key, caller: { id: shown, name: shown, tags, policy } };
-}
+/** Keys without a name are shown by their place. What they own belongs to the key itself: places change. */
+const createClientKey = ({ key, name, terms: { policy, tags } }: KeyOptions, index: number): ClientKey => ({
+  key,
+  caller: { id: name ?? createKeyId(key), name: name ?? `key-${index + 1}`, tags, policy },
+});
+
+/** The id of a key without a name: the same on all nodes, wherever in the list the key is. */
+const createKeyId = (key: Secret): string =>
+  `cfg-${createHmac('sha256', key.reveal()).update('sluice client key').digest('hex').slice(0, KEY_ID_DIGITS)}`;
+
+const KEY_ID_DIGITS = 16;
 
 /** The admin key of the environment, for containers without a file. That of the file takes precedence. */
 const ADMIN_VARIABLE = 'SLUICE_ADMIN_KEY';

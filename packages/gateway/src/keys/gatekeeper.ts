@@ -48,7 +48,7 @@ export class Gatekeeper {
   /** Whether an operator may use a key, which is chosen by its id or name; undefined when it is unknown. */
   admitReference(reference: string | undefined): Admission | undefined {
     if (reference === undefined) return this.isOpen ? ANYBODY_ADMITTED : KEY_NOT_CHOSEN;
-    const configured = [...this.#configured.values()].find(({ caller }) => caller.id === reference);
+    const configured = [...this.#configured.values()].find(({ caller }) => caller.id === reference || caller.name === reference);
     return this.#checkExpiry(configured) ?? this.#stored.checkReference(reference);
   }
 

@@ -8,9 +8,17 @@ const callers = (yaml: string, env = {}) => stateOf({ yaml, env }).keys.map(({ c
 describe('auth.keys', () => {
   test('texts have the names of their places, maps their own', () => {
     const yaml = `auth: { keys: [a, { name: alice, key: "\${KEY}", models: [gpt-*] }, b, { key: c }] }`;
-    expect(callers(yaml, { KEY: 'of-alice' }).map(({ id, name }) => [id, name])).toEqual(
-      ['key-1', 'alice', 'key-3', 'key-4'].map((name) => [name, name]),
-    );
+    expect(callers(yaml, { KEY: 'of-alice' }).map(({ name }) => name)).toEqual(['key-1', 'alice', 'key-3', 'key-4']);
+  });
+
+  test('a key without a name has the same id in every place, and one that does not show the key', () => {
+    const [first, second, third] = callers('auth: { keys: [one, two, { key: three, name: alice }] }');
+    const [moved, named] = callers('auth: { keys: [two, { key: three, name: alice }] }');
+    expect(moved).toMatchObject({ id: second?.id, name: 'key-1' });
+    expect([third?.id, named?.id]).toEqual(['alice', 'alice']);
+    expect(first?.id).toMatch(/^cfg-[0-9a-f]{16}$/);
+    expect(first?.id).not.toBe(second?.id);
+    expect(stateOf({ env: { SLUICE_KEYS: 'zero,two' } }).keys[1]?.caller.id).toBe(second?.id);
   });
 
   test('a map sets all that a key allows', () => {

@@ -71,3 +71,32 @@ test('responses.store: off keeps nothing', async () => {
   expect((await ask(gateway.url, { input: 'two', previous_response_id: id })).error?.code).toBe('unsupported_value');
   await gateway.close();
 });
+
+test('what a key without a name stored stays its own when another line of the configuration is removed', async () => {
+  const [alice, bob] = ['key-of-alice-123', 'key-of-bob-12345'];
+  const start = async (keys: unknown[]) => {
+    const config = join(folder, 'sluice.json');
+    const providers = { up: { protocol: 'openai-chat', base_url: upstream.url, api_key: 'k', passthrough: 'off' } };
+    await writeFile(config, JSON.stringify({ auth: { keys }, providers, responses: { store: 'disk' } }), { mode: 0o600 });
+    return run({ config, folder, env: {}, listen: { host: '127.0.0.1', port: 0 }, log: 'silent', data: join(folder, 'data') });
+  };
+  const read = async (url: string, key: string, id: string): Promise<number> =>
+    (await fetch(`${url}/v1/responses/${id}/input_items`, { headers: { authorization: `Bearer ${key}` } })).status;
+  const first = await start([alice, bob]);
+  const made = await fetch(`${first.url}/v1/responses`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${alice}` },
+    body: JSON.stringify({ model: 'up/m', input: 'private' }),
+  });
+  const { id } = (await made.json()) as { id: string }; // checked by the requests below
+  expect([await read(first.url, alice, id), await read(first.url, bob, id)]).toEqual([200, 404]);
+  await writeFile(join(folder, 'sluice.json'), JSON.stringify({ auth: { keys: [bob] }, responses: { store: 'disk' } }), {
+    mode: 0o600,
+  });
+  await first.reload();
+  expect(await read(first.url, bob, id)).toBe(404);
+  await first.close(0);
+  const second = await start([bob, alice]);
+  expect([await read(second.url, alice, id), await read(second.url, bob, id)]).toEqual([200, 404]);
+  await second.close(0);
+});
