@@ -8,9 +8,10 @@ import type { ExchangeRecord } from '../exchange/record.ts';
 import { buildExchangeHeaders, STREAM_HEADERS } from '../exchange/reply.ts';
 import { findEnding, type Services } from '../exchange/types.ts';
 import { createDetachedConnection } from './detached.ts';
-import { createId, isJson, type Json } from './items.ts';
+import { createId, isJson, type Json, parse } from './items.ts';
 import { createResponseEntry, RequestState, type StateParts } from './request-state.ts';
-import { createTurn, type EventLog, type ResponseStore, type StoredResponse } from './store.ts';
+import type { EventLog, ResponseStore, StoredResponse } from './store.ts';
+import { createTurn, splitResponse } from './turns.ts';
 
 /** Starts a response that continues when its client leaves. Returns its entry; it is kept at once. */
 export async function startBackground(request: ModelRequest, parts: StateParts, services: Services): Promise<StoredResponse> {
@@ -89,7 +90,8 @@ class BackgroundRun implements EventLog {
     streams.enter(connection);
     let error: Result['error'];
     try {
-      const result = await new Conversation({ ...request, connection, observer: undefined }, services).run();
+      const conversation = new Conversation({ ...request, connection, observer: undefined }, services);
+      const result = await state.during(() => conversation.run());
       error = result.error;
       settle(request.record, result);
     } catch (cause) {
@@ -155,7 +157,9 @@ class BackgroundRun implements EventLog {
   /** What is cancelled or failed can be read, and continued without output. */
   #keepUnfinished(): Promise<void> | undefined {
     const { body } = this.#entry;
-    const turn = createTurn({ key: createId('turn'), parent: undefined, input: '[]', body, ids: [], holder: '' });
+    const response = parse(body);
+    const kept = splitResponse(isJson(response) ? response : {});
+    const turn = createTurn({ key: createId('turn'), parent: undefined, input: '[]', ...kept, ids: [], holder: '' });
     return this.#store.setTurn(this.#entry, turn);
   }
 

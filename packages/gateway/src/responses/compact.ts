@@ -30,7 +30,7 @@ export async function compact(
   const admission = await request.admitModel(target.model, asked, bytes);
   const detached = createDetachedConnection(services.clock);
   connection.listen(() => (connection.stopError ? detached.stop(connection.stopError) : detached.response.destroy()));
-  const result = await new Conversation(
+  const exchange = new Conversation(
     {
       kind: 'chat',
       id,
@@ -49,7 +49,8 @@ export async function compact(
       state,
     },
     services,
-  ).run();
+  );
+  const result = await state.during(() => exchange.run());
   const { reply } = state;
   if (!reply || result.status >= 400) return forwardFailure(result, reply, request, services);
   const summary = readText(reply);

@@ -3,7 +3,8 @@
 import { createConversationNotFound, createInvalid } from './errors.ts';
 import { createId, isJson, type Json, listItems, listTurns, type NamedItem, nameItems, paginate, toListed } from './items.ts';
 import type { StateCall } from './keeper.ts';
-import { createTurn, ENTRY_BYTES, type ResponseStore, type StoredConversation } from './store.ts';
+import { measureConversation, type ResponseStore, type StoredConversation } from './store.ts';
+import { createTurn, describeItems } from './turns.ts';
 
 /** Creates, reads and changes conversations. */
 export class ConversationEndpoints {
@@ -39,7 +40,7 @@ export class ConversationEndpoints {
       metadata: metadata ?? {},
       head: undefined,
       deleted: new Set(),
-      bytes: ENTRY_BYTES + measure(metadata),
+      bytes: measureConversation(metadata),
       usedAt: 0,
       isPinned: false,
     };
@@ -55,7 +56,7 @@ export class ConversationEndpoints {
       case 'POST': {
         const { metadata } = await readBody();
         conversation.metadata = metadata ?? {};
-        this.#store.grow(conversation, measure(metadata));
+        this.#store.grow(conversation, measureConversation(metadata) - conversation.bytes);
         await this.#store.save(conversation);
         return describe(conversation);
       }
@@ -68,7 +69,7 @@ export class ConversationEndpoints {
   }
 
   async #serveItems(conversation: StoredConversation, { method, query, readBody }: StateCall): Promise<Json> {
-    if (method === 'GET') return paginate(listVisible(conversation), query);
+    if (method === 'GET') return paginate(listAll(conversation), query, conversation.deleted);
     const { items } = await readBody();
     if (method !== 'POST' || !Array.isArray(items))
       throw createInvalid('items: must be a list of items', 'items', 'invalid_type');
@@ -83,7 +84,7 @@ export class ConversationEndpoints {
   }
 
   async #serveItem(conversation: StoredConversation, id: string, { method }: StateCall): Promise<unknown> {
-    const found = listVisible(conversation).find((item) => item.id === id);
+    const found = findItem(conversation, id);
     if (!found) throw createInvalid(`Item with id '${id.slice(0, 100)}' not found in this conversation.`, 'item_id', 'not_found');
     if (method !== 'DELETE') return toListed(found);
     conversation.deleted.add(id);
@@ -95,14 +96,8 @@ export class ConversationEndpoints {
   async #append(conversation: StoredConversation, items: readonly unknown[]): Promise<NamedItem[]> {
     if (items.length > MAX_ADDED) throw createInvalid(`items: at most ${MAX_ADDED} items can be added at once`, 'items', null);
     const ids = nameItems(items);
-    const turn = createTurn({
-      key: createId('turn'),
-      parent: conversation.head,
-      input: JSON.stringify(items),
-      body: '',
-      ids,
-      holder: '',
-    });
+    const { text: input, ...facts } = describeItems(items);
+    const turn = createTurn({ key: createId('turn'), parent: conversation.head, input, body: '', ids, holder: '', ...facts });
     await this.#store.setTurn(conversation, turn);
     return items.map((item, i) => ({ id: ids[i] ?? '', item }));
   }
@@ -118,7 +113,7 @@ const describe = ({ id, createdAt, metadata }: StoredConversation): Json => ({
   metadata: isJson(metadata) ? metadata : {},
 });
 
-const listVisible = ({ head, deleted }: StoredConversation): NamedItem[] =>
-  listItems(listTurns(head)).filter(({ id }) => !deleted.has(id));
+const listAll = ({ head }: StoredConversation): NamedItem[] => listItems(listTurns(head));
 
-const measure = (value: unknown): number => (value === undefined ? 0 : JSON.stringify(value).length);
+const findItem = (conversation: StoredConversation, id: string): NamedItem | undefined =>
+  conversation.deleted.has(id) ? undefined : listAll(conversation).find((item) => item.id === id);

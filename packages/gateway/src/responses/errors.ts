@@ -69,9 +69,17 @@ export const createNotStreamable = (): CodecError =>
 export const createBackgroundUnstored = (): CodecError =>
   createInvalid("background: requires store: true; remove 'store: false'", 'background', 'invalid_value');
 
-/** The conversation does not fit into a request. */
-export const createTooLong = (what: string, limit: string): CodecError =>
-  createInvalid(`the stored conversation has ${what} (${limit}); start a new one, or compact it`, 'input', 'invalid_value');
+/** `after` names no item of the list. */
+export const createCursorNotFound = (id: string): CodecError =>
+  createInvalid(`after: no item with id ${quote(id)} is in this list; list from the beginning`, 'after', 'invalid_value');
+
+/** What a request refers to does not fit: into a request, or beside what follows into the store. */
+export const createTooLong = (maxBytes: number, setting: string): CodecError =>
+  createInvalid(
+    `the stored conversation and the items that the input refers to have more than ${maxBytes} bytes (${setting}); start a new conversation, compact this one, or refer to fewer items`,
+    'input',
+    'invalid_value',
+  );
 
 /** A request that cannot be served. */
 export const createInvalid = (message: string, param: string | null, code: string | null): CodecError =>

@@ -1,7 +1,8 @@
 /** The items of OpenAI Responses as clients send and list them. */
 
 import { randomBytes } from 'node:crypto';
-import type { Turn } from './store.ts';
+import { createCursorNotFound } from './errors.ts';
+import type { Turn } from './turns.ts';
 
 /** A JSON object. */
 export type Json = Record<string, unknown>;
@@ -46,7 +47,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 
 /** The items of one turn, in order: the input, then the output. */
-export function readItems({ input, body }: Turn): unknown[] {
+export function readItems({ input, body }: Pick<Turn, 'input' | 'body'>): unknown[] {
   return [...parseList(input), ...readOutput(body)];
 }
 
@@ -101,19 +102,24 @@ export function toListed({ id, item }: NamedItem): unknown {
   return { ...named, type: 'message', status: item['status'] ?? 'completed', content: parts };
 }
 
-/** One page of a list, as `limit`, `order` and `after` of the query select it. */
-export function paginate(items: readonly NamedItem[], query: URLSearchParams): Json {
+/**
+ * One page of a list, as `limit`, `order` and `after` of the query select it. Deleted items are not shown, but a list
+ * continues after them: clients delete what they have listed.
+ */
+export function paginate(items: readonly NamedItem[], query: URLSearchParams, deleted?: ReadonlySet<string>): Json {
   const ordered = query.get('order') === 'asc' ? items : items.toReversed();
   const after = query.get('after');
-  const start = after === null ? 0 : ordered.findIndex(({ id }) => id === after) + 1;
+  const at = after === null ? -1 : ordered.findIndex(({ id }) => id === after);
+  if (after !== null && (at < 0 || after === '')) throw createCursorNotFound(after);
+  const rest = ordered.slice(at + 1).filter(({ id }) => !deleted?.has(id));
   const limit = Math.min(MAX_PAGE, Math.max(1, Number.parseInt(query.get('limit') ?? '', 10) || DEFAULT_PAGE));
-  const page = ordered.slice(start, start + limit);
+  const page = rest.slice(0, limit);
   return {
     object: 'list',
     data: page.map(toListed),
     first_id: page[0]?.id ?? null,
     last_id: page.at(-1)?.id ?? null,
-    has_more: start + limit < ordered.length,
+    has_more: limit < rest.length,
   };
 }
 

@@ -4,7 +4,8 @@ import { createReadStream } from 'node:fs';
 import type { Clock } from '../http/clock.ts';
 import { isJson, type Json, parse } from './items.ts';
 import { createResponseEntry } from './request-state.ts';
-import { createTurn, ENTRY_BYTES, type ResponseStore, type Turn } from './store.ts';
+import { ENTRY_BYTES, measureConversation, type ResponseStore } from './store.ts';
+import { createField, createTurn, type ItemFacts, type SharedField, type Turn } from './turns.ts';
 
 /** Loads a file into a store. A file that does not exist is empty. */
 export async function loadJournal(store: ResponseStore, path: string, options: LoadOptions): Promise<void> {
@@ -62,6 +63,7 @@ class Loader {
   readonly #store: ResponseStore;
   readonly #options: LoadOptions;
   readonly #turns = new Map<string, Turn>();
+  readonly #fields = new Map<string, SharedField>();
 
   constructor(store: ResponseStore, options: LoadOptions) {
     this.#store = store;
@@ -72,18 +74,28 @@ class Loader {
     if (!isJson(line)) return;
     const { t: type, id, caller, key } = line;
     if (type === 'turn' && typeof key === 'string') this.#readTurn(key, line);
+    else if (type === 'field') this.#readField(line);
     else if (type === 'removed') this.#remove(line);
     else if (typeof id === 'string' && typeof caller === 'string') this.#readEntry(line, id, caller);
   }
 
-  #readTurn(key: string, { parent, input, body, ids, holder, maker }: Json): void {
-    if (this.#isMissing(parent)) return;
+  #readField({ name, text }: Json): void {
+    if (typeof name !== 'string' || typeof text !== 'string') return;
+    const field = createField(name, text);
+    this.#fields.set(field.digest, field);
+  }
+
+  #readTurn(key: string, { parent, input, body, fields, ids, sizes, references, holder, maker }: Json): void {
+    // A line may be there twice: the first time, it was not known whether it had been written.
+    if (this.#isMissing(parent) || this.#turns.has(key)) return;
     const turn = createTurn({
       key,
       parent: this.#findTurn(parent),
       input: toText(input),
       body: toText(body),
+      fields: Array.isArray(fields) ? fields.flatMap((digest) => this.#fields.get(toText(digest)) ?? []) : [],
       ids: Array.isArray(ids) ? ids.map(toText) : [],
+      ...readFacts(sizes, references),
       holder: toText(holder),
       maker: toText(maker),
     });
@@ -124,9 +136,15 @@ class Loader {
         metadata,
         head: turn,
         deleted: new Set(Array.isArray(deleted) ? deleted.map(toText) : []),
-        bytes: ENTRY_BYTES,
+        bytes: measureConversation(metadata),
       });
   }
 }
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** Nothing for files of earlier versions, which have no such fields. */
+function readFacts(sizes: unknown, references: unknown): Partial<ItemFacts> {
+  if (!Array.isArray(sizes) || !sizes.every((size) => typeof size === 'number') || !isJson(references)) return {};
+  return { sizes, references: new Map(Object.entries(references).map(([place, id]) => [Number(place), toText(id)])) };
+}

@@ -1,46 +1,81 @@
 /** Keeps the response store in a file, so that it survives a restart: one line for every change. */
 
+import { existsSync } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { renameFile } from '../files/rename.ts';
 import type { Clock, Timer } from '../http/clock.ts';
+import { FileLock } from '../store/index.ts';
 import type { Json } from './items.ts';
 import { type LoadOptions, loadJournal } from './journal-loader.ts';
-import { type Journal, type ResponseStore, readTurn, type Stored, type Turn } from './store.ts';
+import { type Journal, type ResponseStore, readTurn, type Stored } from './store.ts';
+import type { SharedField, Turn } from './turns.ts';
 
 /** Opens the file of a store: loads what it contains, and writes what changes from now on. */
 export async function openJournal(store: ResponseStore, options: JournalOptions): Promise<FileJournal> {
-  await loadJournal(store, join(options.folder, FILE), options);
-  const journal = new FileJournal(store, options);
-  await journal.start();
-  store.journal = journal;
-  return journal;
+  const lock = takeLock(options.folder);
+  if (!lock) throw new JournalInUse(options.folder);
+  try {
+    await loadJournal(store, join(options.folder, FILE), options);
+    const journal = new FileJournal(store, options, lock);
+    await journal.start();
+    store.journal = journal;
+    return journal;
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
 }
+
+/** Another process writes the file. Each would replace the file of the other at its next rewrite, and lose what that wrote. */
+export class JournalInUse extends Error {
+  override readonly name = 'JournalInUse';
+
+  constructor(folder: string) {
+    super(
+      `another gateway keeps its responses in the data folder "${folder}"; stop it first, give each gateway a data folder of its own, or set responses.store: memory`,
+    );
+  }
+}
+
+const takeLock = (folder: string): FileLock | undefined => FileLock.take(join(folder, LOCK));
 
 /** Where and how the store is kept. */
 export interface JournalOptions extends LoadOptions {
   folder: string;
-  clock: Pick<Clock, 'now' | 'setRepeating'>;
+  clock: Pick<Clock, 'now' | 'setTimer' | 'setRepeating'>;
+  /** Called for each failure in a row of failures. */
   onFailure: (reason: string) => void;
+  /** Everything is on disk again after a failure. */
+  onRecovered?: () => void;
   /** The file is rewritten when it exceeds twice its size after the last time, and this. */
   slackBytes?: number;
 }
 
 const FILE = 'responses.jsonl';
 const FRESH = `${FILE}.new`;
+const LOCK = 'responses.lock';
 
 /** The file contains prompts and responses. */
 const PRIVATE = 0o600;
 
-/** Removes the files of a store that is not kept on disk any more. */
+/** Removes the files of a store that is not kept on disk any more. Those of another gateway in the same folder stay. */
 export async function removeJournal(folder: string): Promise<void> {
+  if (!existsSync(join(folder, FILE)) && !existsSync(join(folder, LOCK))) return;
+  const lock = takeLock(folder);
+  if (!lock) return;
   for (const name of [FILE, FRESH]) await rm(join(folder, name), { force: true });
+  lock.release();
 }
 
 const SLACK_BYTES = 16 * 1024 * 1024;
 
 /** Bytes of a new file that are written before changes get their turn. */
 const SLICE_BYTES = 1024 * 1024;
+
+/** The wait before the second attempt to write what could not be written, and the longest one: it doubles. */
+const MIN_RETRY_MS = 1000;
+const MAX_RETRY_MS = 60_000;
 
 /** What was deleted or is too old leaves the file after this time at the latest. */
 const SWEEP_MS = 3_600_000;
@@ -52,20 +87,26 @@ const SWEEP_MS = 3_600_000;
 export class FileJournal implements Journal {
   readonly #store: ResponseStore;
   readonly #options: JournalOptions;
+  readonly #lock: FileLock;
   #file: LineFile | undefined;
   #batch: Batch | undefined;
   #rewrite: Rewrite | undefined;
   /** The file is rewritten when it is larger. */
   #maxBytes = 0;
-  /** The file contains what was removed, or lacks what could not be written. */
+  /** The file contains what was removed. */
   #isStale = false;
+  /** The file lacks what could not be written: a rewrite is under way, or waits for the timer. */
+  #isBehind = false;
+  #retryMs = 0;
+  #retryTimer: Timer | undefined;
   #isClosed = false;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
 
-  constructor(store: ResponseStore, options: JournalOptions) {
+  constructor(store: ResponseStore, options: JournalOptions, lock: FileLock) {
     this.#store = store;
     this.#options = options;
+    this.#lock = lock;
   }
 
   /** Replaces the file of the last run by one without what was removed. */
@@ -77,15 +118,12 @@ export class FileJournal implements Journal {
 
   saved(entry: Stored): Promise<void> {
     // What is still in progress cannot be continued after a restart.
-    if (isInProgress(entry)) return Promise.resolve();
-    this.#rewrite?.changed.add(entry);
-    return this.#add((file, lines) => file.describe(entry, this.#readTime(entry), lines));
+    return isInProgress(entry) ? Promise.resolve() : this.#add(entry);
   }
 
   removed(entry: Stored): void {
-    this.#rewrite?.changed.add(entry);
     this.#isStale = true;
-    void this.#add((_file, lines) => lines.push(describeRemoved(entry)));
+    void this.#add(entry);
   }
 
   /** Removes what is too old, from the file as well. */
@@ -101,20 +139,26 @@ export class FileJournal implements Journal {
 
   async close(): Promise<void> {
     this.#timer?.close();
+    if (this.#isBehind) await this.#writeAtLast();
     // A rewrite that is not finished is given up: the next start writes a new file in any case.
     this.#isClosed = true;
     await this.flush();
     await this.#rewrite?.abandon();
     await this.#file?.close();
+    this.#lock.release();
   }
 
-  #readTime(entry: Stored): number {
-    return readTime(entry, this.#options);
+  /** The last chance to write what could not be written. */
+  async #writeAtLast(): Promise<void> {
+    this.#startRewrite();
+    await this.flush();
+    this.#retryTimer?.close();
   }
 
-  #add(describe: (file: LineFile, lines: string[]) => void): Promise<void> {
+  #add(entry: Stored): Promise<void> {
     this.#batch ??= new Batch();
-    if (this.#file) describe(this.#file, this.#batch.lines);
+    this.#batch.changed.add(entry);
+    this.#rewrite?.changed.add(entry);
     this.#running ??= this.#run();
     return this.#batch.written;
   }
@@ -143,13 +187,27 @@ export class FileJournal implements Journal {
     if (!batch) return;
     this.#batch = undefined;
     try {
-      await this.#file?.write(batch.lines);
+      const file = this.#file;
+      await file?.write(describeChanges(batch.changed, file, this.#store, this.#options));
     } catch (error) {
       this.#report(error);
-      // The next sweep writes them again.
-      this.#isStale = true;
+      this.#retry();
     }
     batch.settle();
+  }
+
+  /** Writes all entries again: at once, and then with growing pauses until it succeeds. */
+  #retry(): void {
+    this.#isBehind = true;
+    if (this.#rewrite || this.#retryTimer || this.#isClosed) return;
+    const waitMs = this.#retryMs;
+    this.#retryMs = Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, 2 * waitMs));
+    const start = (): void => {
+      this.#retryTimer = undefined;
+      this.#startRewrite();
+    };
+    if (waitMs === 0) start();
+    else this.#retryTimer = this.#options.clock.setTimer(start, waitMs).unref();
   }
 
   async #continueRewrite(): Promise<void> {
@@ -166,10 +224,16 @@ export class FileJournal implements Journal {
     this.#file = fresh;
     this.#rewrite = undefined;
     this.#setMaxBytes(fresh.bytes);
-    // What has changed since the last slice is in neither file; it was described for the old one.
-    const lines = rewrite.describeChanges();
-    if (this.#batch) this.#batch.lines = lines;
-    else if (lines.length > 0) this.#batch = new Batch(lines);
+    this.#recover();
+  }
+
+  #recover(): void {
+    if (!this.#isBehind) return;
+    this.#isBehind = false;
+    this.#retryMs = 0;
+    this.#retryTimer?.close();
+    this.#retryTimer = undefined;
+    this.#options.onRecovered?.();
   }
 
   async #stopRewrite(error: unknown): Promise<void> {
@@ -179,6 +243,7 @@ export class FileJournal implements Journal {
     this.#setMaxBytes(this.#file?.bytes ?? 0);
     this.#report(error);
     await rewrite?.abandon();
+    if (this.#isBehind) this.#retry();
   }
 
   #setMaxBytes(bytes: number): void {
@@ -190,17 +255,37 @@ export class FileJournal implements Journal {
   }
 }
 
-/** Lines that are written together. */
+/** Changes that are written together. They are described when they are written: what the file has is known then. */
 class Batch {
-  lines: string[];
+  readonly changed = new Set<Stored>();
   readonly written: Promise<void>;
   settle: () => void = () => undefined;
 
-  constructor(lines: string[] = []) {
-    this.lines = lines;
+  constructor() {
     this.written = new Promise((resolve) => {
       this.settle = resolve;
     });
+  }
+}
+
+/** Something that entries share, and that a file contains once. */
+type Part = Turn | SharedField;
+
+/** Lines for one file, and the parts that it contains when they are written. */
+class Lines {
+  readonly texts: string[] = [];
+  readonly parts = new Set<Part>();
+  characters = 0;
+
+  add(line: Json): void {
+    const text = JSON.stringify(line);
+    this.texts.push(text);
+    this.characters += text.length;
+  }
+
+  addPart(part: Part, line: Json): void {
+    this.parts.add(part);
+    this.add(line);
   }
 }
 
@@ -208,8 +293,8 @@ class Batch {
 class LineFile {
   #path: string;
   #handle: FileHandle;
-  /** Turns that the file contains, or will when the lines are written. */
-  readonly #turns = new WeakSet<Turn>();
+  /** What the file contains for certain: a write that failed adds nothing. */
+  readonly #parts = new WeakSet<Part>();
   #isDamaged = false;
   bytes = 0;
 
@@ -235,28 +320,33 @@ class LineFile {
     await this.open();
   }
 
-  /** Adds the lines of an entry and of the turns that the file does not contain. */
-  describe(entry: Stored, at: number, lines: string[]): void {
+  /** Adds the lines of an entry, and of what it needs and the file does not contain. */
+  describe(entry: Stored, at: number, lines: Lines): void {
     const turn = readTurn(entry);
     const missing: Turn[] = [];
-    for (let next = turn; next && !this.#turns.has(next); next = next.parent) missing.push(next);
+    for (let next = turn; next && !this.#has(next, lines); next = next.parent) missing.push(next);
     for (const next of missing.reverse()) {
-      const { key, parent, input, body, ids, holder, maker } = next;
-      this.#turns.add(next);
-      lines.push(JSON.stringify({ t: 'turn', key, parent: parent?.key ?? null, input, body, ids, holder, maker }));
+      for (const field of next.fields)
+        if (!this.#has(field, lines)) lines.addPart(field, { t: 'field', name: field.name, text: field.text });
+      lines.addPart(next, describeTurn(next));
     }
-    lines.push(JSON.stringify({ ...describeEntry(entry), turn: turn?.key ?? null, at }));
+    lines.add({ ...describeEntry(entry), turn: turn?.key ?? null, at });
   }
 
-  async write(lines: readonly string[]): Promise<void> {
-    if (lines.length === 0) return;
+  #has(part: Part, lines: Lines): boolean {
+    return this.#parts.has(part) || lines.parts.has(part);
+  }
+
+  async write({ texts, parts }: Lines): Promise<void> {
+    if (texts.length === 0) return;
     // A write that failed may have left a part of a line.
-    const text = Buffer.from(`${this.#isDamaged ? '\n' : ''}${lines.join('\n')}\n`);
+    const text = Buffer.from(`${this.#isDamaged ? '\n' : ''}${texts.join('\n')}\n`);
     this.#isDamaged = true;
     await this.#handle.appendFile(text);
     await this.#handle.datasync();
     this.#isDamaged = false;
     this.bytes += text.length;
+    for (const part of parts) this.#parts.add(part);
   }
 
   close(): Promise<void> {
@@ -293,8 +383,10 @@ class Rewrite {
       await this.#file.write(this.#describeSlice(this.#file));
       return undefined;
     }
-    // Changes that arrive during this write are few; they follow when the file has its name.
-    await this.#file.write(this.describeChanges());
+    // Changes that arrive during this write wait for the next batch, which is written when the file has its name.
+    const changed = [...this.changed];
+    this.changed.clear();
+    await this.#file.write(describeChanges(changed, this.#file, this.#store, this.#options));
     return this.#file;
   }
 
@@ -305,33 +397,28 @@ class Rewrite {
     await syncFolder(folder);
   }
 
-  /** Lines of what has changed. */
-  describeChanges(): string[] {
-    const lines: string[] = [];
-    for (const entry of this.changed) {
-      if (!this.#store.has(entry)) lines.push(describeRemoved(entry));
-      else this.#file?.describe(entry, readTime(entry, this.#options), lines);
-    }
-    this.changed.clear();
-    return lines;
-  }
-
   async abandon(): Promise<void> {
     await this.#file?.close().catch(() => undefined);
     await rm(join(this.#options.folder, FRESH), { force: true }).catch(() => undefined);
   }
 
-  #describeSlice(file: LineFile): string[] {
-    const lines: string[] = [];
-    for (let bytes = 0; bytes < SLICE_BYTES && this.#next < this.#entries.length; this.#next++) {
+  #describeSlice(file: LineFile): Lines {
+    const lines = new Lines();
+    for (; lines.characters < SLICE_BYTES && this.#next < this.#entries.length; this.#next++) {
       const place = this.#entries[this.#next];
-      if (!place || !this.#store.has(place.entry)) continue;
-      const before = lines.length;
-      file.describe(place.entry, place.at, lines);
-      for (const line of lines.slice(before)) bytes += line.length;
+      if (place && this.#store.has(place.entry)) file.describe(place.entry, place.at, lines);
     }
     return lines;
   }
+}
+
+/** Lines of entries that were saved or removed. */
+function describeChanges(changed: Iterable<Stored>, file: LineFile, store: ResponseStore, options: JournalOptions): Lines {
+  const lines = new Lines();
+  for (const entry of changed)
+    if (!store.has(entry)) lines.add(describeRemoved(entry));
+    else file.describe(entry, readTime(entry, options), lines);
+  return lines;
 }
 
 /** Makes the new name of a file survive a crash of the system. Not all systems open folders; their files are safe without. */
@@ -346,7 +433,12 @@ const isInProgress = (entry: Stored): boolean => entry.kind === 'response' && !e
 /** When the entry was last used, in milliseconds since 1970. */
 const readTime = ({ usedAt }: Stored, { clock, wallClock }: JournalOptions): number => wallClock() - (clock.now() - usedAt);
 
-const describeRemoved = ({ kind, caller, id }: Stored): string => JSON.stringify({ t: 'removed', kind, caller, id });
+const describeRemoved = ({ kind, caller, id }: Stored): Json => ({ t: 'removed', kind, caller, id });
+
+const describeTurn = ({ key, parent, input, body, fields, ids, sizes, references, holder, maker }: Turn): Json => ({
+  ...{ t: 'turn', key, parent: parent?.key ?? null, input, body, fields: fields.map(({ digest }) => digest) },
+  ...{ ids, sizes, references: Object.fromEntries(references), holder, maker },
+});
 
 function describeEntry(entry: Stored): Json {
   const { kind, id, caller } = entry;

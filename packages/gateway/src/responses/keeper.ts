@@ -29,6 +29,7 @@ import {
   type StateParts,
 } from './request-state.ts';
 import type { ResponseStore, StoredResponse } from './store.ts';
+import { joinResponse } from './turns.ts';
 import { warmUp } from './warm-up.ts';
 
 /** Keeps responses in a store. */
@@ -83,8 +84,10 @@ export class StoreKeeper implements ResponseKeeper {
     const isBackground = body['background'] === true;
     const [first] = isBackground ? request.directory.resolve(request.target.model, request.client.id) : [];
     // A response that is not finished can only be passed on unchanged.
-    if (!isBackground || (first && keepsResponses(first) && !first.repair))
-      return new Conversation({ ...known, state: new RequestState(opened, readBody(opened.body), parts) }, services).run();
+    if (!isBackground || (first && keepsResponses(first) && !first.repair)) {
+      const state = new RequestState(opened, readBody(opened.body), parts);
+      return state.during(() => new Conversation({ ...known, state }, services).run());
+    }
     if (body['store'] === false) throw createBackgroundUnstored();
     const entry = await startBackground(known, parts, services);
     if (body['stream'] !== true || !entry.events) return send(request, parse(entry.body), services, { isDetached: true });
@@ -318,7 +321,7 @@ const readBody = (body: unknown): Json => {
   throw new CodecError({ code: 'INVALID_INPUT', message: 'the request body must be an object', http_status: 400 });
 };
 
-const readResponse = ({ turn, body }: StoredResponse): unknown => parse(turn?.body ?? body);
+const readResponse = ({ turn, body }: StoredResponse): unknown => (turn ? joinResponse(turn) : parse(body));
 
 function listInput({ turn }: StoredResponse): NamedItem[] {
   if (!turn) return [];

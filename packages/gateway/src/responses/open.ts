@@ -2,11 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import type { ResponsesOptions } from '../config/options.ts';
+import { ConfigError } from '../config/problems.ts';
 import type { Services } from '../exchange/types.ts';
 import type { Clock } from '../http/clock.ts';
 import type { Logger } from '../observe/log.ts';
 import { Capsules } from './capsule.ts';
-import { openJournal, removeJournal } from './journal.ts';
+import { JournalInUse, openJournal, removeJournal } from './journal.ts';
 import { createSealing, StoreKeeper } from './keeper.ts';
 import { ResponseStore } from './store.ts';
 
@@ -43,14 +44,21 @@ export async function openResponseState(options: StateOptions & DiskOptions): Pr
     if (folder !== null) await removeJournal(folder).catch(() => undefined);
     return state;
   }
+  // One line for each outage: every response of it would log the same.
   let isLogged = false;
   const onFailure = (reason: string): void => {
-    if (!isLogged) log.error({ reason }, 'responses cannot be written to disk; they are kept in memory');
+    if (!isLogged) log.error({ reason }, 'responses cannot be written to disk; they are kept in memory until they can be');
     isLogged = true;
   };
-  const journal = await openJournal(state.store, { folder, retentionMs, clock, wallClock: Date.now, onFailure }).catch(
-    (error: unknown) => onFailure(error instanceof Error ? error.message : String(error)),
-  );
+  const onRecovered = (): void => {
+    log.info('responses are written to disk again, with those of the time when they could not be');
+    isLogged = false;
+  };
+  const disk = { folder, retentionMs, clock, wallClock: Date.now, onFailure, onRecovered };
+  const journal = await openJournal(state.store, disk).catch((error: unknown) => {
+    if (error instanceof JournalInUse) throw new ConfigError([{ message: error.message, path: ['responses', 'store'] }]);
+    onFailure(error instanceof Error ? error.message : String(error));
+  });
   if (!journal) return state;
   return { store: state.store, responses: state.responses, sealing: state.sealing, close: () => journal.close() };
 }

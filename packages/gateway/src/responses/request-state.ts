@@ -14,12 +14,14 @@ import {
   createTooLong,
   createTwoConversations,
 } from './errors.ts';
-import { type IssuedState, isEncryptedReasoning } from './issued.ts';
-import { createId, isJson, type Json, listTurns, nameItems, readInput, readItems, readReference } from './items.ts';
+import { FOREIGN_STATE, History, type HistoryTarget, measureHistory } from './history.ts';
+import type { IssuedState } from './issued.ts';
+import { createId, isJson, type Json, nameItems, readInput, readReference } from './items.ts';
 import type { StoredLane } from './lanes.ts';
 import { type Ownership, rememberObjects } from './objects.ts';
 import { StreamRecorder } from './recorder.ts';
-import { createTurn, ENTRY_BYTES, type ResponseStore, type StoredConversation, type StoredResponse, type Turn } from './store.ts';
+import { ENTRY_BYTES, type ResponseStore, type Stored, type StoredConversation, type StoredResponse } from './store.ts';
+import { createTurn, describeItems, splitResponse, type Turn } from './turns.ts';
 
 /** What a request state needs of the gateway. */
 export interface StateParts {
@@ -52,6 +54,7 @@ export class RequestState implements ExchangeState {
   readonly #previous: StoredResponse | undefined;
   readonly #conversation: StoredConversation | undefined;
   readonly #recorder: StreamRecorder;
+  readonly #release: () => void;
   #isKept = false;
   #ownId: string | undefined;
   #isNoted = false;
@@ -72,6 +75,22 @@ export class RequestState implements ExchangeState {
     this.#conversation = conversation === undefined ? undefined : store.find('conversation', conversation, caller);
     this.#recorder = new StreamRecorder(limits.eventBytes, options.onFrame);
     this.entry = options.entry;
+    this.#release = store.hold(this.#listEntries());
+  }
+
+  /** Runs the exchange. What it refers to is not removed for want of room before it ends. */
+  async during<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } finally {
+      this.#release();
+    }
+  }
+
+  #listEntries(): Stored[] {
+    const { store, caller } = this.#parts;
+    const items = this.#fields.references.flatMap((id) => store.findItem(id, caller)?.turn.owners ?? []);
+    return [this.#previous, this.#conversation, ...items].filter((entry) => entry !== undefined);
   }
 
   /** The entry of a background response, which exists before the response. */
@@ -189,14 +208,24 @@ export class RequestState implements ExchangeState {
     const isNative = target.holder !== undefined;
     const history = new History(this.#parts, this.#fields.isStored, target, notes);
     const last = this.#findContext(isNative);
-    if (last && last.totalBytes > limits.requestBytes)
-      throw createTooLong(`more than ${limits.requestBytes} bytes`, 'limits.request_bytes');
+    this.#checkSize(last);
     const before = last ? history.read(last, this.#conversation?.deleted) : [];
     const input = [...before, ...history.resolve(this.#input)];
     const { previous_response_id: previous, conversation: _, ...rest } = this.#body;
     const body = { ...rest, ...(isNative && !last && previous !== undefined && { previous_response_id: previous }), input };
     checkRequestLimits(body, limits, (limit) => `limits.${limit.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`);
     return body;
+  }
+
+  /** Throws for what is too large to be sent, or to be kept together with what follows. */
+  #checkSize(last: Turn | undefined): void {
+    const { store, limits } = this.#parts;
+    const { references, isStored } = this.#fields;
+    const bytes = measureHistory({ last, deleted: this.#conversation?.deleted, references }, this.#parts);
+    if (bytes > limits.requestBytes) throw createTooLong(limits.requestBytes, 'limits.request_bytes');
+    // The other half is for this turn, and for other conversations of the key.
+    const share = Math.floor(store.maxBytesPerKey / 2);
+    if (isStored && last && last.totalBytes > share) throw createTooLong(share, 'half of responses.max_bytes_per_key');
   }
 
   /** The last turn before the request. */
@@ -267,12 +296,16 @@ export class RequestState implements ExchangeState {
 
   #buildTurn(response: Json, made: Pick<Turn, 'holder' | 'maker'>): Turn {
     const output = Array.isArray(response['output']) ? response['output'] : [];
+    const { text, sizes, references } = describeItems(this.#input);
+    const described = describeItems(output);
     return createTurn({
       key: createId('turn'),
       parent: this.#conversation ? this.#conversation.head : this.#previous?.turn,
-      input: JSON.stringify(this.#input),
-      body: JSON.stringify(response),
+      input: text,
+      ...splitResponse(response),
       ids: [...nameItems(this.#input), ...nameItems(output)],
+      sizes: [...sizes, ...described.sizes],
+      references,
       ...made,
     });
   }
@@ -284,14 +317,12 @@ export interface RequestStateOptions {
   onFrame?: (frame: SseFrame) => void;
 }
 
-/** Bytes of the turns that a request refers to. */
+/** Bytes of everything that a request refers to. */
 export function measureReferences(body: Json, { store, caller, lane }: Pick<StateParts, 'store' | 'caller' | 'lane'>): number {
   const { previous, conversation, references } = readFields(body, readInput(body['input']));
-  const context =
-    (previous === undefined ? undefined : store.find('response', previous, caller, lane?.lanes)?.turn) ??
-    (conversation === undefined ? undefined : store.find('conversation', conversation, caller)?.head);
-  const turns = new Set(references.flatMap((id) => store.findItem(id, caller)?.turn ?? []));
-  return [...turns].reduce((sum, { bytes }) => sum + bytes, context?.totalBytes ?? 0);
+  const response = previous === undefined ? undefined : store.find('response', previous, caller, lane?.lanes);
+  const kept = conversation === undefined ? undefined : store.find('conversation', conversation, caller);
+  return measureHistory({ last: response?.turn ?? kept?.head, deleted: kept?.deleted, references }, { store, caller });
 }
 
 /** Throws for a body that continues, or refers to, what the key may not use. */
@@ -347,13 +378,6 @@ export const findHolder = ({ provider }: Pick<Candidate, 'provider'>): string =>
 export const keepsResponses = ({ provider, profile }: Pick<Candidate, 'provider' | 'profile'>): boolean =>
   provider.protocol === 'openai-responses' && (profile.official || CODECS['openai-responses'].profileFor(provider.id).official);
 
-const FOREIGN_STATE: Note = {
-  code: 'DROPPED',
-  path: '/input',
-  feature: 'reasoning.encrypted_content',
-  message: 'encrypted reasoning of another account was not sent: only the account that made it can use it',
-};
-
 /** Input without the encrypted reasoning of other accounts. Ids of the other items are theirs as well, and are not needed. */
 function omitForeign(input: readonly unknown[], isForeign: (item: unknown) => boolean, notes: Note[]): readonly unknown[] {
   const kept = input.filter((item) => !isForeign(item));
@@ -364,78 +388,4 @@ function omitForeign(input: readonly unknown[], isForeign: (item: unknown) => bo
     const { id: _, ...rest } = item;
     return rest;
   });
-}
-
-/** Who gets the items. */
-interface HistoryTarget {
-  /** The provider of the same protocol; undefined for one of another protocol. */
-  holder: string | undefined;
-  /** It must get no id that is not known to belong to the key. */
-  isBound: boolean;
-}
-
-/** Reads kept items, each turn once. */
-class History {
-  readonly #parts: StateParts;
-  readonly #isStored: boolean;
-  readonly #holder: string | undefined;
-  readonly #isBound: boolean;
-  readonly #notes: Note[];
-  readonly #read = new Map<Turn, unknown[]>();
-
-  constructor(parts: StateParts, isStored: boolean, { holder, isBound }: HistoryTarget, notes: Note[]) {
-    this.#notes = notes;
-    this.#parts = parts;
-    this.#isStored = isStored;
-    this.#holder = holder;
-    this.#isBound = isBound;
-  }
-
-  /** The items of a conversation up to a turn. */
-  read(last: Turn, deleted: ReadonlySet<string> | undefined): unknown[] {
-    const items: unknown[] = [];
-    for (const turn of listTurns(last))
-      for (const [i, item] of this.#readTurn(turn).entries()) {
-        if (deleted?.has(turn.ids[i] ?? '')) continue;
-        if (this.#isForeignState(item, turn)) this.#notes.push(FOREIGN_STATE);
-        else items.push(this.#resolveOne(this.#withoutId(item, turn)));
-      }
-    return items;
-  }
-
-  /** Items with their references replaced. */
-  resolve(items: readonly unknown[]): unknown[] {
-    return items.map((item) => this.#resolveOne(item));
-  }
-
-  /** Whether an item is the encrypted reasoning of another account, which would reject the whole request. */
-  #isForeignState(item: unknown, { maker }: Turn): boolean {
-    if (this.#holder === undefined || maker === '' || maker === this.#holder) return false;
-    return isEncryptedReasoning(item);
-  }
-
-  #readTurn(turn: Turn): unknown[] {
-    const known = this.#read.get(turn) ?? readItems(turn);
-    this.#read.set(turn, known);
-    return known;
-  }
-
-  #resolveOne(item: unknown): unknown {
-    const id = readReference(item);
-    if (id === undefined) return item;
-    const { store, caller } = this.#parts;
-    const place = store.findItem(id, caller);
-    if (place) return this.#withoutId(this.#readTurn(place.turn)[place.index], place.turn);
-    // Made elsewhere: a server of this protocol may know it.
-    if (this.#holder !== undefined && !this.#isBound && !store.isForeign(id, caller)) return item;
-    throw createItemNotFound(id, this.#isStored);
-  }
-
-  /** A server of this protocol looks up the ids of items: it must get no id that it did not issue. */
-  #withoutId(item: unknown, turn: Turn): unknown {
-    if (this.#holder === undefined || this.#holder === turn.holder || !isJson(item) || item['id'] === undefined) return item;
-    if (readReference(item) !== undefined) return item;
-    const { id: _, ...rest } = item;
-    return rest;
-  }
 }

@@ -1,29 +1,7 @@
 /** Keeps responses, conversations and the owners of provider objects, in memory and within limits. */
 
 import type { Clock } from '../http/clock.ts';
-
-/** What was said in one exchange. It points to what was said before, so that a long conversation is kept once. */
-export interface Turn {
-  readonly key: string;
-  readonly parent: Turn | undefined;
-  /** The input items as JSON, as the client sent them. */
-  readonly input: string;
-  /** The response object as JSON; empty for items that were added without a response. */
-  readonly body: string;
-  /** Ids of the items: the input, then the output. Empty for an item that only refers to another. */
-  readonly ids: readonly string[];
-  /** The provider and account that keep the response as well; empty when none does. */
-  readonly holder: string;
-  /** The provider and account of the same protocol that made the response; empty for others. */
-  readonly maker: string;
-  /** Bytes of this turn alone. */
-  readonly bytes: number;
-  /** Bytes and items of the conversation up to here. */
-  readonly totalBytes: number;
-  readonly totalItems: number;
-  /** Entries and turns that point here. */
-  refs: number;
-}
+import { measureField, type SharedField, type Turn } from './turns.ts';
 
 interface Entry {
   readonly id: string;
@@ -95,12 +73,9 @@ export interface Journal {
   removed(entry: Stored): void;
 }
 
-/** What a new turn is made of. */
-export type NewTurn = Pick<Turn, 'key' | 'parent' | 'input' | 'body' | 'ids' | 'holder'> & Partial<Pick<Turn, 'maker'>>;
-
 /**
- * Entries by id and key. The least recently used ones are removed when a limit is exceeded, and all of them some time
- * after their last use.
+ * Entries by id and key, all of which are removed some time after their last use. When a limit is exceeded, the least
+ * recently used conversations go first, each from its end: what later turns contain would free next to nothing.
  */
 export class ResponseStore {
   readonly #limits: StoreLimits;
@@ -110,8 +85,10 @@ export class ResponseStore {
   /** Least recently used first. */
   readonly #recent = new Set<Stored>();
   readonly #keys = new Map<string, KeyShare>();
-  /** The entry that has a turn: using an item of the turn is a use of the entry. */
-  readonly #owners = new WeakMap<Turn, Stored>();
+  /** Entries that no later turn contains, least recently used first. Removing another one frees nothing but the entry. */
+  readonly #tips = new Set<Stored>();
+  /** Entries that running requests refer to, and how many do. */
+  readonly #held = new Map<Stored, number>();
   #bytes = 0;
   journal: Journal | undefined;
 
@@ -187,8 +164,9 @@ export class ResponseStore {
   findItem(id: string, caller: string): ItemPlace | undefined {
     this.expire();
     const place = this.#keys.get(caller)?.items.get(id)?.at(-1);
-    const owner = place && this.#owners.get(place.turn);
-    if (owner && this.#recent.has(owner)) this.#touch(owner);
+    // Using an item is a use of its response.
+    const owner = place?.turn.owners.at(-1);
+    if (owner) this.#touch(owner);
     return place;
   }
 
@@ -212,12 +190,11 @@ export class ResponseStore {
       ?.find((other) => other.kind === entry.kind && readConnection(other) === readConnection(entry));
     if (before) this.#remove(before);
     this.#recent.add(entry);
-    const share = this.#share(entry.caller);
-    share.entries.add(entry);
-    this.#addTo(share.byId, entry.id, entry);
+    this.#addTo(this.#share(entry.caller).byId, entry.id, entry);
     this.#count(entry.caller, entry.bytes);
     const turn = readTurn(entry);
     if (turn) this.#retain(turn, entry);
+    this.#updateTip(entry);
     this.#makeRoom(entry.caller);
   }
 
@@ -228,13 +205,19 @@ export class ResponseStore {
     if (entry.kind === 'response') entry.turn = turn;
     else entry.head = turn;
     if (turn) this.#retain(turn, entry);
-    if (before) this.#release(before, entry.caller);
+    if (before) this.#release(before, entry);
+    this.#updateTip(entry);
     this.#touch(entry);
     this.#makeRoom(entry.caller);
     return this.save(entry);
   }
 
-  /** Counts more bytes of an entry. False when they exceed the share of its key. */
+  /** Bytes that the entries of one key may take. */
+  get maxBytesPerKey(): number {
+    return this.#limits.maxBytesPerKey;
+  }
+
+  /** Counts more bytes of an entry, or fewer. False when they exceed the share of its key. */
   grow(entry: Stored, bytes: number): boolean {
     if (!this.#recent.has(entry)) return false;
     entry.bytes += bytes;
@@ -265,13 +248,23 @@ export class ResponseStore {
     if (this.isKept(entry)) this.journal?.removed(entry);
   }
 
+  /** Keeps the entries of a running request from being removed for want of room or by their age, until the returned function is called. */
+  hold(entries: readonly Stored[]): () => void {
+    const held = new Set(entries);
+    for (const entry of held) this.#held.set(entry, (this.#held.get(entry) ?? 0) + 1);
+    return () => {
+      for (const entry of held) {
+        const count = (this.#held.get(entry) ?? 0) - 1;
+        if (count > 0) this.#held.set(entry, count);
+        else this.#held.delete(entry);
+      }
+      held.clear();
+    };
+  }
+
   #touch(entry: Stored): void {
     entry.usedAt = this.#clock.now();
-    this.#recent.delete(entry);
-    this.#recent.add(entry);
-    const { entries } = this.#share(entry.caller);
-    entries.delete(entry);
-    entries.add(entry);
+    for (const order of [this.#recent, this.#tips, this.#share(entry.caller).tips]) if (order.delete(entry)) order.add(entry);
   }
 
   /** Removes what is too old. Entries are in the order of their last use: the first that is young enough ends the search. */
@@ -279,57 +272,112 @@ export class ResponseStore {
     const oldest = this.#clock.now() - this.#limits.ttlMs;
     for (const entry of this.#recent) {
       if (entry.usedAt > oldest) return;
-      if (!entry.isPinned) this.remove(entry);
+      if (this.#isRemovable(entry)) this.remove(entry);
     }
   }
 
   #makeRoom(caller: string): void {
     const { maxBytes, maxBytesPerKey } = this.#limits;
     const share = this.#share(caller);
-    for (const entry of share.entries) {
-      if (share.bytes <= maxBytesPerKey) break;
-      if (!entry.isPinned) this.remove(entry);
+    this.#evict(share.tips, () => share.bytes > maxBytesPerKey);
+    this.#evict(this.#tips, () => this.#bytes > maxBytes);
+  }
+
+  /** Removes conversations from their ends until there is room. */
+  #evict(tips: Iterable<Stored>, isFull: () => boolean): void {
+    if (!isFull()) return;
+    for (const tip of tips) {
+      for (let next: Stored | undefined = tip; next && this.#isRemovable(next); ) {
+        const parent: Turn | undefined = readTurn(next)?.parent;
+        this.remove(next);
+        if (!isFull()) return;
+        next = parent?.children === 0 ? parent.owners[0] : undefined;
+      }
     }
-    for (const entry of this.#recent) {
-      if (this.#bytes <= maxBytes) return;
-      if (!entry.isPinned) this.remove(entry);
-    }
+  }
+
+  #isRemovable(entry: Stored): boolean {
+    return !entry.isPinned && !this.#held.has(entry);
   }
 
   #remove(entry: Stored): void {
     this.#recent.delete(entry);
     const own = this.#share(entry.caller);
-    own.entries.delete(entry);
     this.#removeFrom(own.byId, entry.id, (other) => other === entry);
     this.#count(entry.caller, -entry.bytes);
     const turn = readTurn(entry);
-    if (turn) this.#release(turn, entry.caller);
-    const share = this.#keys.get(entry.caller);
-    if (share?.entries.size === 0 && share.bytes === 0) this.#keys.delete(entry.caller);
+    if (turn) this.#release(turn, entry);
+    this.#updateTip(entry);
+    if (own.byId.size === 0 && own.bytes === 0) this.#keys.delete(entry.caller);
+  }
+
+  /** Notes whether a later turn contains the entry. */
+  #updateTip(entry: Stored): void {
+    const isTip = this.#recent.has(entry) && !readTurn(entry)?.children;
+    for (const tips of [this.#tips, this.#share(entry.caller).tips])
+      if (isTip) tips.add(entry);
+      else tips.delete(entry);
   }
 
   #retain(turn: Turn, owner: Stored): void {
-    const { caller } = owner;
-    this.#owners.set(turn, owner);
-    for (let next: Turn | undefined = turn; next; next = next.parent) {
-      next.refs++;
-      // The turns before are retained by this one already.
-      if (next.refs > 1) return;
-      this.#count(caller, next.bytes);
-      // Items of a response that is not stored cannot be referred to.
-      if (readConnection(owner) !== undefined) continue;
-      for (const [index, id] of next.ids.entries())
-        if (id !== '') this.#addTo(this.#share(caller).items, id, { turn: next, index });
+    turn.owners.push(owner);
+    let added: Turn | undefined = turn.owners.length + turn.children === 1 ? turn : undefined;
+    while (added) {
+      this.#keep(added, owner);
+      const parent: Turn | undefined = added.parent;
+      if (!parent) return;
+      parent.children++;
+      if (parent.children === 1) for (const entry of parent.owners) this.#updateTip(entry);
+      // What is kept already has retained the turns before it.
+      added = parent.owners.length + parent.children === 1 ? parent : undefined;
     }
   }
 
-  #release(turn: Turn, caller: string): void {
-    for (let next: Turn | undefined = turn; next; next = next.parent) {
-      next.refs--;
-      if (next.refs > 0) return;
-      this.#count(caller, -next.bytes);
-      for (const id of next.ids) this.#removeFrom(this.#share(caller).items, id, ({ turn: other }) => other === next);
+  /** Counts a turn, and makes its items known. */
+  #keep(turn: Turn, owner: Stored): void {
+    const { caller } = owner;
+    const share = this.#share(caller);
+    this.#count(caller, turn.bytes);
+    turn.fields = turn.fields.map((field) => this.#keepField(field, caller));
+    // Items of a response that is not stored cannot be referred to.
+    if (readConnection(owner) !== undefined) return;
+    for (const [index, id] of turn.ids.entries()) if (id !== '') this.#addTo(share.items, id, { turn, index });
+  }
+
+  #release(turn: Turn, owner: Stored): void {
+    const { caller } = owner;
+    turn.owners.splice(turn.owners.indexOf(owner), 1);
+    let removed: Turn | undefined = turn.owners.length + turn.children === 0 ? turn : undefined;
+    while (removed) {
+      const last: Turn = removed;
+      this.#count(caller, -last.bytes);
+      for (const field of last.fields) this.#dropField(field, caller);
+      for (const id of last.ids) this.#removeFrom(this.#share(caller).items, id, (place) => place.turn === last);
+      const { parent } = last;
+      if (!parent) return;
+      parent.children--;
+      if (parent.children === 0) for (const entry of parent.owners) this.#updateTip(entry);
+      removed = parent.owners.length + parent.children === 0 ? parent : undefined;
     }
+  }
+
+  /** The field as it is kept: the same for all turns of a key that have an equal one. */
+  #keepField(field: SharedField, caller: string): SharedField {
+    const { fields } = this.#share(caller);
+    const known = fields.get(field.digest);
+    if (!known) this.#count(caller, measureField(field));
+    const kept = known ?? { field, turns: 0 };
+    kept.turns++;
+    fields.set(field.digest, kept);
+    return kept.field;
+  }
+
+  #dropField(field: SharedField, caller: string): void {
+    const { fields } = this.#share(caller);
+    const known = fields.get(field.digest);
+    if (!known || --known.turns > 0) return;
+    fields.delete(field.digest);
+    this.#count(caller, -measureField(field));
   }
 
   #addTo<T>(index: Map<string, T[]>, id: string, value: T): void {
@@ -352,7 +400,7 @@ export class ResponseStore {
   #share(caller: string): KeyShare {
     const known = this.#keys.get(caller);
     if (known) return known;
-    const share: KeyShare = { bytes: 0, entries: new Set(), byId: new Map(), items: new Map() };
+    const share: KeyShare = { bytes: 0, tips: new Set(), byId: new Map(), items: new Map(), fields: new Map() };
     this.#keys.set(caller, share);
     return share;
   }
@@ -372,10 +420,12 @@ export interface ItemPlace {
 /** What one key keeps. An id of another key is looked up like an unknown one, so that the time does not show that it exists. */
 interface KeyShare {
   bytes: number;
-  /** Least recently used first. */
-  readonly entries: Set<Stored>;
+  /** Entries that no later turn contains, least recently used first. */
+  readonly tips: Set<Stored>;
   readonly byId: Map<string, Stored[]>;
   readonly items: Map<string, ItemPlace[]>;
+  /** Fields that turns share, by their digest, and how many turns have each. */
+  readonly fields: Map<string, { readonly field: SharedField; turns: number }>;
 }
 
 const readConnection = (entry: Stored): object | undefined => (entry.kind === 'response' ? entry.connection : undefined);
@@ -389,30 +439,8 @@ const isOpenTo = (entry: Stored, connection: object | undefined): boolean => {
 export const readTurn = (entry: Stored): Turn | undefined =>
   entry.kind === 'response' ? entry.turn : entry.kind === 'conversation' ? entry.head : undefined;
 
-/** Builds a turn. */
-export function createTurn({ key, parent, input, body, ids, holder, maker = '' }: NewTurn): Turn {
-  const bytes = TURN_BYTES + ITEM_BYTES * ids.length + measure(input) + measure(body);
-  return {
-    key,
-    parent,
-    input,
-    body,
-    ids,
-    holder,
-    maker,
-    bytes,
-    totalBytes: bytes + (parent?.totalBytes ?? 0),
-    totalItems: ids.length + (parent?.totalItems ?? 0),
-    refs: 0,
-  };
-}
-
-/** The memory of a text: most have one byte for each character; others have two. */
-const measure = (text: string): number => Buffer.byteLength(text);
-
-/** Memory of a turn and of an item beside their texts, roughly. */
-const TURN_BYTES = 400;
-const ITEM_BYTES = 240;
-
 /** Memory of an entry beside what it refers to, roughly. */
 export const ENTRY_BYTES = 400;
+
+/** Memory of a conversation beside its turns. */
+export const measureConversation = (metadata: unknown): number => ENTRY_BYTES + Buffer.byteLength(JSON.stringify(metadata ?? {}));

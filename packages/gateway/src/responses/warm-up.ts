@@ -14,10 +14,12 @@ export async function warmUp(request: ModelRequest, parts: StateParts, services:
   const { id, wire, connection, admission } = request;
   const body: Json = isJson(wire.body) ? wire.body : {};
   const state = new RequestState(wire, body, parts);
-  state.checkReferences();
   const response = buildUnstarted(createId('resp'), body, { status: 'in_progress', background: false, store: state.isStored });
   const completed = { ...response, status: 'completed', usage: NO_USAGE };
-  await state.keepLocal(completed);
+  await state.during(async () => {
+    state.checkReferences();
+    await state.keepLocal(completed);
+  });
   const progress = { id, attempts: 0, notes: [], limits: admission?.headers };
   const stream = new ClientStream(connection, {
     headers: () => buildExchangeHeaders(progress, STREAM_HEADERS.sse),

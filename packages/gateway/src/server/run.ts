@@ -137,6 +137,12 @@ export async function run({
     folder: store.folder,
     log,
     sealKey: keys.deriveSecret('sluice capsules'),
+  }).catch(async (error: unknown) => {
+    live?.config.close();
+    feed.close();
+    await keys.close();
+    await store.close();
+    throw error;
   });
   const limitBackend = await openLimits(first, {
     ...{ store, clock: REAL_CLOCK, log },

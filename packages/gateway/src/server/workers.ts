@@ -21,13 +21,19 @@ export async function readState(
   return state;
 }
 
-/** Workers are nodes, so they need what nodes share. */
-function checkShared({ store, limitsStore }: Pick<GatewayState, 'store' | 'limitsStore'>, count: number): void {
-  const missing = !store ? 'set store: postgres://…' : limitsStore ? undefined : 'remove limits_store: memory';
-  if (missing === undefined) return;
-  const message = `--workers ${count}: every worker is a node, and nodes share their keys, usage and limits; ${missing}, or use --workers 1`;
-  throw new ConfigError([{ message, path: [] }]);
+/** Workers are nodes, so they need what nodes share, and must not use what belongs to one process. */
+function checkShared({ store, limitsStore, responses }: Shared, count: number): void {
+  const refuse = (fact: string, remedy: string): never => {
+    throw new ConfigError([{ message: `--workers ${count}: ${fact}; ${remedy}, or use --workers 1`, path: [] }]);
+  };
+  const isNode = 'every worker is a node, and nodes share their keys, usage and limits';
+  if (!store) refuse(isNode, 'set store: postgres://…');
+  if (!limitsStore) refuse(isNode, 'remove limits_store: memory');
+  if (responses.store === 'disk')
+    refuse('responses.store: disk keeps responses in a file that one process writes', 'set responses.store: memory or off');
 }
+
+type Shared = Pick<GatewayState, 'store' | 'limitsStore' | 'responses'>;
 
 /** One of the workers: the process may be replaced, the number stays. */
 interface Slot {

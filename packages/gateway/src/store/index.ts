@@ -28,6 +28,7 @@ export type {
 } from './rows.ts';
 export { classify, type Outcome } from './rows.ts';
 export { backUp, restore } from './sqlite/backup.ts';
+export { FileLock } from './sqlite/file-lock.ts';
 export { findHolder, listFiles } from './sqlite/folder.ts';
 export type { Ledger, Store, StoreOptions, StoreReader } from './store.ts';
 export { Write } from './write-queue.ts';

@@ -1,12 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { REAL_CLOCK } from '../../src/http/clock.ts';
-import { openJournal } from '../../src/responses/journal.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Clock, REAL_CLOCK } from '../../src/http/clock.ts';
+import { openJournal, removeJournal } from '../../src/responses/journal.ts';
 import { createResponseEntry } from '../../src/responses/request-state.ts';
-import { createTurn, ResponseStore, type Turn } from '../../src/responses/store.ts';
+import { ResponseStore } from '../../src/responses/store.ts';
+import { createField, createTurn, type Turn } from '../../src/responses/turns.ts';
+import { TestClock } from '../gateway/test-clock.ts';
 
 // The process may end before and after any operation on the files. What was on disk before is there at the next start.
 
@@ -52,11 +56,12 @@ afterEach(async () => {
   await rm(copies, { recursive: true });
 });
 
-async function open(place: string) {
-  const store = new ResponseStore({ ttlMs: 1e9, maxBytes: 1e8, maxBytesPerKey: 1e8 }, REAL_CLOCK);
+async function open(place: string, clock: Clock = REAL_CLOCK) {
+  const store = new ResponseStore({ ttlMs: 1e9, maxBytes: 1e8, maxBytesPerKey: 1e8 }, clock);
   const failures: string[] = [];
   const onFailure = (reason: string): void => void failures.push(reason);
-  const options = { folder: place, retentionMs: 1e9, clock: REAL_CLOCK, wallClock: Date.now, onFailure };
+  const onRecovered = (): void => void failures.push('recovered');
+  const options = { folder: place, retentionMs: 1e9, clock, wallClock: Date.now, onFailure, onRecovered };
   return { store, journal: await openJournal(store, options), failures };
 }
 
@@ -164,20 +169,118 @@ test('a rewrite that fails leaves the file as it was, and changes are written to
   await next.journal.close();
 });
 
-test('what could not be written is written with the next rewrite', async () => {
-  const { store, journal, failures } = await open(folder);
+const fill = (): void => {
   disk.onStep = (step) => {
     if (step === 'before append') throw new Error('no space left');
   };
-  const { turn, saved } = add(store, 'one', 10);
-  await saved;
+};
+
+const empty = (): void => {
   disk.onStep = () => undefined;
-  await add(store, 'two', 10, turn).saved;
-  expect(failures).toEqual(['no space left']);
-  journal.sweep();
+};
+
+test('what could not be written is written as soon as the disk has room, though nothing else changes', async () => {
+  const clock = new TestClock();
+  const { store, journal, failures } = await open(folder, clock);
+  const { saved } = add(store, 'one', 10);
+  await saved;
+  fill();
+  await add(store, 'two', 10).saved;
   await journal.flush();
-  await journal.close();
-  const next = await open(folder);
+  // At once, after 1 s, and 2 s later.
+  expect(failures).toHaveLength(2);
+  await clock.advance(1000);
+  await journal.flush();
+  expect(failures).toHaveLength(3);
+  empty();
+  await clock.advance(1999);
+  await journal.flush();
+  expect(failures).toHaveLength(3);
+  await clock.advance(1);
+  await journal.flush();
+  expect(failures.at(-1)).toBe('recovered');
+  cpSync(folder, join(copies, 'now'), { recursive: true });
+  const next = await open(join(copies, 'now'));
   expect(list(next.store)).toEqual(['one', 'two']);
   await next.journal.close();
+  await journal.close();
+});
+
+test('what follows a turn that could not be written is there after a crash, with that turn', async () => {
+  const { store, journal } = await open(folder, new TestClock());
+  const one = add(store, 'one', 10);
+  await one.saved;
+  fill();
+  const two = add(store, 'two', 10, one.turn);
+  await two.saved;
+  await journal.flush();
+  empty();
+  const three = add(store, 'three', 10, two.turn);
+  await three.saved;
+  await add(store, 'four', 10, three.turn).saved;
+  cpSync(folder, join(copies, 'now'), { recursive: true });
+  const next = await open(join(copies, 'now'));
+  const kept = next.store.find('response', 'four', 'a')?.turn;
+  expect([kept, kept?.parent, kept?.parent?.parent].map((turn) => turn?.key)).toEqual(['turn_four', 'turn_three', 'turn_two']);
+  expect(list(next.store)).toEqual(expect.arrayContaining(['one', 'three', 'four']));
+  await next.journal.close();
+  await journal.close();
+});
+
+test('what could not be written is written before the gateway stops', async () => {
+  const { store, journal } = await open(folder, new TestClock());
+  fill();
+  await add(store, 'one', 10).saved;
+  await journal.flush();
+  empty();
+  await journal.close();
+  const next = await open(folder);
+  expect(list(next.store)).toEqual(['one']);
+  await next.journal.close();
+});
+
+test('what the file has is not written to it again', async () => {
+  const { store, journal } = await open(folder);
+  const fields = [createField('tools', JSON.stringify('x'.repeat(10_000)))];
+  const first = createTurn({ key: 'turn_1', parent: undefined, input: '[]', body: '{}', fields, ids: [], holder: '' });
+  await store.put(createResponseEntry({ id: 'r1', caller: 'a', holder: '', body: '', turn: first }));
+  const second = createTurn({ key: 'turn_2', parent: first, input: '[]', body: '{}', fields, ids: [], holder: '' });
+  await store.put(createResponseEntry({ id: 'r2', caller: 'a', holder: '', body: '', turn: second }));
+  await journal.close();
+  expect((await stat(join(folder, 'responses.jsonl'))).size).toBeLessThan(12_000);
+  const next = await open(folder);
+  expect(next.store.find('response', 'r2', 'a')?.turn).toMatchObject({ fields, parent: { key: 'turn_1', fields } });
+  expect(next.store.bytesOf('a')).toBe(store.bytesOf('a'));
+  await next.journal.close();
+});
+
+describe('two gateways with one folder', () => {
+  test('do not write the same file', async () => {
+    const { store, journal } = await open(folder);
+    await add(store, 'one', 10).saved;
+    await expect(open(folder)).rejects.toThrow(/another gateway keeps its responses in the data folder/);
+    await removeJournal(folder);
+    await add(store, 'two', 10).saved;
+    await journal.close();
+    const next = await open(folder);
+    expect(list(next.store)).toEqual(['one', 'two']);
+    await next.journal.close();
+    await removeJournal(folder);
+    expect(existsSync(join(folder, 'responses.jsonl'))).toBe(false);
+  });
+
+  test('of which one was killed: the other starts', async () => {
+    const code = `
+      const { DatabaseSync } = require('@photostructure/sqlite');
+      const db = new DatabaseSync(${JSON.stringify(join(folder, 'responses.lock'))});
+      db.exec('BEGIN EXCLUSIVE');
+      process.stdout.write('locked');
+      setInterval(() => {}, 1e6);`;
+    const child = spawn(process.execPath, ['-e', code], { cwd: import.meta.dirname });
+    await once(child.stdout, 'data');
+    await expect(open(folder)).rejects.toThrow(/another gateway/);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await (await open(folder)).journal.close();
+  });
 });

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Clock, Timer } from '../../src/http/clock.ts';
 import { openJournal } from '../../src/responses/journal.ts';
 import { createResponseEntry } from '../../src/responses/request-state.ts';
-import { createTurn, ResponseStore, type Stored, type Turn } from '../../src/responses/store.ts';
+import { ResponseStore, type Stored } from '../../src/responses/store.ts';
+import { createTurn, type Turn } from '../../src/responses/turns.ts';
 
 // What is kept on disk is there after a restart, also after a crash in the middle of a write.
 
@@ -36,7 +37,7 @@ async function open(retentionMs = 30 * DAY, slackBytes = 1e6) {
   const journal = await openJournal(store, {
     folder,
     retentionMs,
-    clock: { now: () => now, setRepeating },
+    clock: { now: () => now, setTimer: setRepeating, setRepeating },
     wallClock: () => now,
     onFailure: (reason) => failures.push(reason),
     slackBytes,

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createResponseEntry } from '../../src/responses/request-state.ts';
-import { createTurn, ENTRY_BYTES, ResponseStore, type StoredResponse, type Turn } from '../../src/responses/store.ts';
+import { ENTRY_BYTES, ResponseStore, type StoredConversation, type StoredResponse } from '../../src/responses/store.ts';
+import { createTurn, joinResponse, splitResponse, type Turn } from '../../src/responses/turns.ts';
 
 // Limits of the store: by bytes, by key and by time.
 
@@ -136,4 +137,102 @@ test('a response that is larger than the limit is not kept', () => {
   const { store, add } = create({ maxBytesPerKey: 10 * KIB });
   add('a', 'resp_1', 20 * KIB);
   expect([store.find('response', 'resp_1', 'a'), store.bytes]).toEqual([undefined, 0]);
+});
+
+const grow = (add: Fixture['add'], prefix: string, count: number, size = KIB): StoredResponse[] => {
+  const entries: StoredResponse[] = [];
+  for (let i = 0; i < count; i++) entries.push(add('a', `${prefix}_${i}`, size, entries.at(-1)?.turn));
+  return entries;
+};
+
+const findAll = (store: ResponseStore, entries: readonly StoredResponse[]): string[] =>
+  entries.filter((entry) => store.has(entry)).map(({ id }) => id);
+
+test('a conversation that grows removes others, never itself', () => {
+  const { store, add } = create({ maxBytesPerKey: 60 * KIB });
+  const other = grow(add, 'other', 5);
+  const own = grow(add, 'own', 25);
+  expect(findAll(store, own)).toHaveLength(25);
+  expect(findAll(store, other).length).toBeLessThan(5);
+  const [next] = grow((caller, id, size) => add(caller, id, size, own.at(-1)?.turn), 'next', 1, 3 * KIB);
+  expect(next && store.has(next)).toBe(true);
+});
+
+test('a response that does not fit beside its conversation is removed alone', () => {
+  const { store, add } = create({ maxBytesPerKey: 60 * KIB });
+  const own = grow(add, 'own', 20);
+  const large = add('a', 'large', 50 * KIB, own.at(-1)?.turn);
+  expect(store.has(large)).toBe(false);
+  expect(findAll(store, own)).toHaveLength(20);
+  expect(store.bytesOf('a')).toBeLessThanOrEqual(60 * KIB);
+});
+
+test('a conversation is removed from its end, and its beginning stays usable meanwhile', () => {
+  const { store, clock, add } = create({ maxBytesPerKey: 30 * KIB });
+  const old = grow(add, 'old', 10);
+  clock.at = 10;
+  for (let i = 0; i < 12; i++) {
+    add('a', `new_${i}`);
+    const left = findAll(store, old);
+    expect(left).toEqual(old.slice(0, left.length).map(({ id }) => id));
+  }
+  expect(findAll(store, old).length).toBeLessThan(10);
+});
+
+test('all entries of a conversation go when its room is needed, the last and the conversation itself too', () => {
+  const { store, add } = create({ maxBytesPerKey: 30 * KIB });
+  const entries = grow(add, 'own', 10);
+  const conversation: StoredConversation = {
+    ...{ kind: 'conversation', id: 'conv', caller: 'a', createdAt: 0, metadata: {}, head: entries.at(-1)?.turn },
+    ...{ deleted: new Set<string>(), bytes: ENTRY_BYTES, usedAt: 0, isPinned: false },
+  };
+  void store.put(conversation);
+  const large = add('a', 'large', 27 * KIB);
+  expect([store.size, store.has(large)]).toEqual([1, true]);
+});
+
+test('what a running request refers to stays until it ends', () => {
+  const { store, clock, add } = create({ maxBytesPerKey: 20 * KIB, ttlMs: 1000 });
+  const held = add('a', 'held', 5 * KIB);
+  const [one, two] = [store.hold([held]), store.hold([held, held])];
+  for (let i = 0; i < 30; i++) add('a', `resp_${i}`, 5 * KIB);
+  clock.at = 5000;
+  store.expire();
+  one();
+  one();
+  for (let i = 0; i < 30; i++) add('a', `more_${i}`, 5 * KIB);
+  expect(store.has(held)).toBe(true);
+  two();
+  for (let i = 0; i < 30; i++) add('a', `last_${i}`, 5 * KIB);
+  expect(store.has(held)).toBe(false);
+});
+
+describe('fields that responses repeat', () => {
+  const tools = [{ type: 'function', name: 'f', description: 'x'.repeat(40 * KIB) }];
+
+  test('are kept once for a key', () => {
+    const { store } = create({ maxBytesPerKey: 200 * KIB });
+    const put = (caller: string, id: string, parent?: Turn): StoredResponse => {
+      const response = { id, object: 'response', tools, status: 'completed', output: [{ type: 'message' }] };
+      const turn = createTurn({ key: id, parent, input: '[]', ...splitResponse(response), ids: [''], holder: '' });
+      const entry = createResponseEntry({ id, caller, holder: '', body: '', turn });
+      void store.put(entry);
+      expect(joinResponse(turn)).toEqual(response);
+      return entry;
+    };
+    const entries: StoredResponse[] = [];
+    for (let i = 0; i < 100; i++) entries.push(put('a', `resp_${i}`, entries.at(-1)?.turn));
+    expect(store.size).toBe(100);
+    put('b', 'resp_b');
+    expect(store.bytesOf('b')).toBeGreaterThan(40 * KIB);
+    for (const entry of entries.reverse()) store.remove(entry);
+    expect(store.bytesOf('a')).toBe(0);
+  });
+
+  test('output and short fields are not among them', () => {
+    const output = [{ type: 'message', content: 'x'.repeat(1000) }];
+    const { body, fields } = splitResponse({ id: 'r', model: 'm', output, instructions: 'y'.repeat(1000) });
+    expect(JSON.parse(body)).toEqual({ id: 'r', model: 'm', output });
+    expect(fields.map(({ name }) => name)).toEqual(['instructions']);
+  });
 });

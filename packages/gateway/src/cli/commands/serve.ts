@@ -67,10 +67,17 @@ async function superviseWorkers({ config, listen, formatLog }: StartOptions, cou
     import('../../config/secrets.ts'),
   ]);
   const secrets = new SecretRegistry();
-  const { limits, log: logging } = await explainMistakes(config, () =>
-    readState({ config, folder: io.folder, count }, { env: io.env, secrets, listen }),
-  );
+  const {
+    limits,
+    responses,
+    log: logging,
+  } = await explainMistakes(config, () => readState({ config, folder: io.folder, count }, { env: io.env, secrets, listen }));
   const log = createLog(logging.level, createRedact(secrets), undefined, formatLog);
+  if (responses.store === 'memory')
+    log.warn(
+      { workers: count },
+      'each worker keeps its own responses: previous_response_id, conversations and background responses work only on the worker that made them; use --workers 1 for clients that need them',
+    );
   const workers = new Workers({ count, log, stopMs: limits.drainDelayMs + limits.drainMs });
   const stopped = stopOnSignal(
     () => workers.stop(),

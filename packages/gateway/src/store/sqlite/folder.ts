@@ -1,7 +1,6 @@
 /** The data folder: where it is, its files, who owns it, and the space that is kept in reserve. */
 
 import {
-  chmodSync,
   closeSync,
   constants,
   existsSync,
@@ -23,7 +22,8 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { readCode, systemCode } from '@sluice/lab/text';
 import { renameFileSync, tryRenameFileSync } from '../../files/rename.ts';
 import { StoreError } from '../errors.ts';
-import { type Database, RESULT, readResultCode } from './database.ts';
+import { RESULT, readResultCode } from './database.ts';
+import { FileLock } from './file-lock.ts';
 
 /** The files of a data folder. */
 export const listFiles = (folder: string) =>
@@ -79,17 +79,14 @@ export interface Owner {
   readonly url?: string;
 }
 
-/**
- * Ownership of a folder. The lock is one of the operating system, taken through SQLite: it ends with its process, however that ends,
- * so a dead owner needs no detection, and a frozen one keeps its folder instead of getting a second writer beside it.
- */
+/** Ownership of a folder. A frozen owner keeps its folder instead of getting a second writer beside it. */
 export class FolderLock {
-  readonly #db: Database;
+  readonly #lock: FileLock;
   readonly #folder: string;
   #owner: Omit<Owner, 'heartbeat_ts'>;
 
-  private constructor(db: Database, folder: string, boot: string, now: number) {
-    this.#db = db;
+  private constructor(lock: FileLock, folder: string, boot: string, now: number) {
+    this.#lock = lock;
     this.#folder = folder;
     this.#owner = { boot, pid: process.pid, host: hostname(), started_ts: now };
     this.beat(now);
@@ -97,17 +94,15 @@ export class FolderLock {
 
   /** Takes the folder, or throws an error that names its owner. */
   static take(folder: string, boot: string, now: number): FolderLock {
-    const db = new DatabaseSync(listFiles(folder).lock, { timeout: TAKE_MS });
+    let lock: FileLock | undefined;
     try {
-      // No prepared statement: one that is not collected would keep the connection, and the lock, after close().
-      db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-      chmodSync(listFiles(folder).lock, 0o600);
-      return new FolderLock(db, folder, boot, now);
+      lock = FileLock.take(listFiles(folder).lock);
+      if (lock) return new FolderLock(lock, folder, boot, now);
     } catch (error) {
-      db.close();
-      if (readResultCode(error) !== RESULT.busy) throw createFolderError(folder, error);
-      throw new StoreError('owned', describeOwner(folder, readOwner(folder), now));
+      lock?.release();
+      throw createFolderError(folder, error);
     }
+    throw new StoreError('owned', describeOwner(folder, readOwner(folder), now));
   }
 
   /** Adds the address of the owner. */
@@ -130,12 +125,9 @@ export class FolderLock {
   /** Gives the folder back. */
   release(): void {
     rmSync(listFiles(this.#folder).owner, { force: true });
-    this.#db.close();
+    this.#lock.release();
   }
 }
-
-/** How long an owner waits for the lock: `findHolder` of another process has it for a moment. */
-const TAKE_MS = 100;
 
 /** The last known owner of a folder; undefined when its file is missing or damaged. */
 export function readOwner(folder: string): Owner | undefined {
