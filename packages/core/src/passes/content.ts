@@ -92,9 +92,19 @@ function filterOpaque(block: OpaqueBlock, path: string, rules: Rules): OpaqueBlo
   if (block.hoisted) {
     const message = `${type} is not supported by the target; its tools are declared in the tools of the request`;
     rules.note({ code: 'APPROXIMATED', ...place, message });
+  } else if (isSealedCompaction(block.raw)) {
+    rules.refuse({
+      path,
+      feature: 'messages.compaction',
+      message: `${type} replaces the conversation before it, and only the server that made it can read it; send the conversation itself, or use the model that compacted it`,
+    });
   } else rules.drop({ ...place, message: `${type} is not supported by the target; dropped` });
   return undefined;
 }
+
+/** Dropping it would drop everything that it stands for. */
+const isSealedCompaction = (raw: unknown): boolean =>
+  isObject(raw) && readType(raw).includes('compaction') && typeof raw['encrypted_content'] === 'string';
 
 const readType = (raw: unknown): string =>
   isObject(raw) && typeof raw['type'] === 'string' ? raw['type'] : 'a block of another protocol';

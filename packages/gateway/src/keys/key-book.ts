@@ -150,9 +150,9 @@ export class KeyBook {
     this.#listeners.push(listener);
   }
 
-  /** A secret for another purpose than keys. Random, and so of this process only, while there is no pepper file. */
-  deriveSecret(purpose: string): Buffer {
-    return this.#pepper.derive(purpose);
+  /** A secret for another purpose than keys; undefined while there is no pepper file. */
+  deriveSecret(purpose: string): Buffer | undefined {
+    return this.#isPepperStored ? this.#pepper.derive(purpose) : undefined;
   }
 
   /** Whether a text is a key. Undefined when no key has its id or secret. Does no I/O. */

@@ -7,11 +7,13 @@ import type { Provider, Sealing } from '@sluice/core';
 export class Capsules {
   readonly #key: Buffer;
   readonly #nonceKey: Buffer;
+  readonly #openKeys: readonly Buffer[];
 
-  /** `sealKey`: any secret of at least 32 bytes. Capsules of another key do not open. */
-  constructor(sealKey: Buffer) {
+  /** `sealKey`: any secret of at least 32 bytes. Capsules of `formerKeys` are opened, too; those of other keys are not. */
+  constructor(sealKey: Buffer, formerKeys: readonly Buffer[] = []) {
     this.#key = deriveKey(sealKey, 'sluice capsule');
     this.#nonceKey = deriveKey(sealKey, 'sluice capsule nonce');
+    this.#openKeys = [this.#key, ...formerKeys.map((key) => deriveKey(key, 'sluice capsule'))];
   }
 
   /** The sealing of an upstream: bound to the provider, to its account and to the family of the model. */
@@ -46,15 +48,23 @@ export class Capsules {
     const bytes = Buffer.from(sealed, 'base64url');
     // Unused bits of the last character and characters outside of the alphabet are ignored by the decoder.
     if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== sealed) return undefined;
-    const nonce = bytes.subarray(0, NONCE_BYTES);
-    const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
-    const cipher = createDecipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES });
-    cipher.setAAD(Buffer.from(binding)).setAuthTag(tag);
-    try {
-      return cipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + cipher.final('utf8');
-    } catch {
-      return undefined;
+    for (const key of this.#openKeys) {
+      const text = openWith(key, bytes, binding);
+      if (text !== undefined) return text;
     }
+    return undefined;
+  }
+}
+
+function openWith(key: Buffer, bytes: Buffer, binding: string): string | undefined {
+  const nonce = bytes.subarray(0, NONCE_BYTES);
+  const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+  const cipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(Buffer.from(binding)).setAuthTag(tag);
+  try {
+    return cipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + cipher.final('utf8');
+  } catch {
+    return undefined;
   }
 }
 

@@ -69,6 +69,22 @@ export const createNotStreamable = (): CodecError =>
 export const createBackgroundUnstored = (): CodecError =>
   createInvalid("background: requires store: true; remove 'store: false'", 'background', 'invalid_value');
 
+/** A compaction of a gateway that this one cannot open. */
+export const createCompactionLost = (place: number): CodecError =>
+  createInvalid(
+    `input[${place}]: this compaction cannot be opened: it was changed, or made for another client key, by another gateway or before its key was replaced; send the conversation itself in its place`,
+    `input[${place}]`,
+    'invalid_value',
+  );
+
+/** The model wrote no summary that could replace the conversation. */
+export const createNoSummary = (provider: string | undefined, fact: string): CodecError =>
+  new CodecError({
+    code: 'UPSTREAM_ERROR',
+    message: `the conversation was not compacted: ${fact}${provider === undefined ? '' : ` (provider "${provider}")`}; keep it as it is, and try again or use another model`,
+    http_status: 502,
+  });
+
 /** `after` names no item of the list. */
 export const createCursorNotFound = (id: string): CodecError =>
   createInvalid(`after: no item with id ${quote(id)} is in this list; list from the beginning`, 'after', 'invalid_value');

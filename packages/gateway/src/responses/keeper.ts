@@ -222,7 +222,7 @@ export class StoreKeeper implements ResponseKeeper {
     const compacted = await compact(request, { text, body }, parts, this.#capsules, services);
     return 'status' in compacted
       ? { is: 'served', result: compacted }
-      : { is: 'served', result: send(request, compacted.body, services) };
+      : { is: 'served', result: { ...send(request, compacted.body, services), ...compacted.result } };
   }
 
   /** Notes whose the objects in a response are, and forgets one that was deleted. */

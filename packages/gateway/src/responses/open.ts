@@ -5,7 +5,9 @@ import type { ResponsesOptions } from '../config/options.ts';
 import { ConfigError } from '../config/problems.ts';
 import type { Services } from '../exchange/types.ts';
 import type { Clock } from '../http/clock.ts';
+import { createSecretFile, readSecretFile, type SecretFile } from '../keys/secret-file.ts';
 import type { Logger } from '../observe/log.ts';
+import { listFiles } from '../store/index.ts';
 import { Capsules } from './capsule.ts';
 import { JournalInUse, openJournal, removeJournal } from './journal.ts';
 import { createSealing, StoreKeeper } from './keeper.ts';
@@ -19,10 +21,11 @@ export interface ResponseState extends Pick<Services, 'responses' | 'sealing'> {
   close(): Promise<void>;
 }
 
-/** Opens the state in memory. `sealKey`: the secret that capsules are sealed with; a random one ends with the process. */
-export function createResponseState({ options, clock, sealKey = randomBytes(32) }: StateOptions): ResponseState {
+/** Opens the state in memory. `sealKeys`: see `Capsules`; a random one ends with the process. */
+export function createResponseState({ options, clock, sealKeys = [] }: StateOptions): ResponseState {
   const { store: place, ttlMs, retentionMs, maxBytes, maxBytesPerKey, websocket } = options;
-  const capsules = new Capsules(sealKey);
+  const [sealKey = randomBytes(32), ...formerKeys] = sealKeys;
+  const capsules = new Capsules(sealKey, formerKeys);
   const limits = { ttlMs: place === 'disk' ? retentionMs : ttlMs, maxBytes, maxBytesPerKey };
   const store = place === 'off' ? undefined : new ResponseStore(limits, clock);
   return {
@@ -34,10 +37,11 @@ export function createResponseState({ options, clock, sealKey = randomBytes(32) 
 }
 
 /** Opens the state as configured. `folder`: the data folder; null when there is none. */
-export async function openResponseState(options: StateOptions & DiskOptions): Promise<ResponseState> {
-  const { folder, log, clock } = options;
+export async function openResponseState(options: Omit<StateOptions, 'sealKeys'> & DiskOptions): Promise<ResponseState> {
+  const { folder, log, clock, keySecret } = options;
   const { store: place, retentionMs } = options.options;
-  const state = createResponseState(options);
+  const sealKeys = folder === null ? listPresent(keySecret) : readSealKeys(folder, keySecret);
+  const state = createResponseState({ ...options, sealKeys });
   if (!state.store || place !== 'disk' || folder === null) {
     if (place === 'disk') log.warn('there is no data folder, so responses are kept in memory until the gateway stops');
     // What was kept on disk before is not kept any longer than configured.
@@ -67,10 +71,34 @@ export async function openResponseState(options: StateOptions & DiskOptions): Pr
 export interface StateOptions {
   options: ResponsesOptions;
   clock: Clock;
-  sealKey?: Buffer | undefined;
+  sealKeys?: readonly Buffer[];
 }
+
+/**
+ * The keys of capsules: the first one seals, all of them open. Without the secret of the client keys, which all nodes of a
+ * store have, a file has the key from the first start on: what clients hold must open after a restart. That file opens
+ * what it sealed when the secret exists later.
+ */
+function readSealKeys(folder: string, keySecret: Buffer | undefined): readonly Buffer[] {
+  const place: SecretFile = {
+    file: listFiles(folder).capsuleKey,
+    title: 'the key of compactions and reasoning state',
+    whenDamaged: 'restore it from a copy; or delete it, and clients must restart the conversations that they compacted',
+    whenNotCreated: 'make the data folder writable',
+  };
+  try {
+    const own = readSecretFile(place);
+    return listPresent(keySecret, own ?? (keySecret ? undefined : createSecretFile(place)));
+  } catch (error) {
+    throw new ConfigError([{ message: error instanceof Error ? error.message : String(error), path: ['data'] }]);
+  }
+}
+
+const listPresent = (...keys: (Buffer | undefined)[]): Buffer[] => keys.filter((key) => key !== undefined);
 
 interface DiskOptions {
   folder: string | null;
+  /** The secret of the client keys for capsules; undefined when there is none. */
+  keySecret: Buffer | undefined;
   log: Logger;
 }

@@ -136,7 +136,7 @@ export async function run({
     clock: REAL_CLOCK,
     folder: store.folder,
     log,
-    sealKey: keys.deriveSecret('sluice capsules'),
+    keySecret: keys.deriveSecret('sluice capsules'),
   }).catch(async (error: unknown) => {
     live?.config.close();
     feed.close();

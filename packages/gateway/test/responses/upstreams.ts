@@ -10,7 +10,7 @@ export interface Upstream {
   got: string[];
   paths: string[];
   /** What it answers next, in place of the usual text. */
-  next: { id?: string; status?: string; text?: string; call?: { name: string; id: string }; signature?: string };
+  next: Partial<Pick<Answer, 'status' | 'text' | 'call' | 'signature' | 'finish' | 'refusal'>> & { id?: string };
   /** Streams wait before their last event until this is called. */
   hold: { isOn: boolean; release: () => void };
   close(): void;
@@ -23,6 +23,9 @@ interface Answer {
   call: { name: string; id: string } | undefined;
   signature: string | undefined;
   status: string | undefined;
+  /** Why it ended, and a refusal; of Chat only. */
+  finish: string | undefined;
+  refusal: string | undefined;
 }
 
 const SSE = (events: readonly (readonly [string | undefined, unknown])[]): string[] =>
@@ -33,7 +36,7 @@ const SSE = (events: readonly (readonly [string | undefined, unknown])[]): strin
 
 const ANSWERS: Record<ProtocolId, { whole(a: Answer): unknown; stream(a: Answer): string[] }> = {
   'openai-chat': {
-    whole: ({ text, n, call }) => ({
+    whole: ({ text, n, call, finish, refusal }) => ({
       id: `chatcmpl-${n}`,
       object: 'chat.completion',
       created: 1,
@@ -43,10 +46,11 @@ const ANSWERS: Record<ProtocolId, { whole(a: Answer): unknown; stream(a: Answer)
           index: 0,
           message: {
             role: 'assistant',
-            content: call ? null : text,
+            content: call || refusal ? null : text,
+            ...(refusal && { refusal }),
             ...(call && { tool_calls: [{ id: call.id, type: 'function', function: { name: call.name, arguments: '{}' } }] }),
           },
-          finish_reason: call ? 'tool_calls' : 'stop',
+          finish_reason: finish ?? (call ? 'tool_calls' : 'stop'),
         },
       ],
       usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
@@ -221,9 +225,9 @@ export async function startUpstream(protocol: ProtocolId): Promise<Upstream> {
       upstream.got.push(body);
       upstream.paths.push(`${request.method} ${request.url}`);
       const n = upstream.got.length;
-      const { id = n, text = `answer ${n} of ${protocol}`, call, signature, status } = upstream.next;
+      const { id = n, text = `answer ${n} of ${protocol}`, call, signature, status, finish, refusal } = upstream.next;
       const isStream = (request.url ?? '').includes('streamGenerateContent') || /"stream":\s*true/.test(body);
-      const answer = { text, n: id, call, signature, status };
+      const answer = { text, n: id, call, signature, status, finish, refusal };
       if (!isStream) {
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(ANSWERS[protocol].whole(answer)));
         return;
@@ -232,9 +236,9 @@ export async function startUpstream(protocol: ProtocolId): Promise<Upstream> {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const last = pieces.length > 3 ? pieces.splice(-2) : pieces.splice(-1);
       for (const piece of pieces) response.write(piece);
-      const finish = (): void => void response.end(last.join(''));
-      if (upstream.hold.isOn) upstream.hold.release = finish;
-      else finish();
+      const end = (): void => void response.end(last.join(''));
+      if (upstream.hold.isOn) upstream.hold.release = end;
+      else end();
     });
   });
   servers.push(server);

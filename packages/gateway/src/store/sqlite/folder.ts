@@ -36,6 +36,8 @@ export const listFiles = (folder: string) =>
     ballast: join(folder, 'ballast'),
     /** What the digests of client keys were made with. Not in the database, so that no backup of it has both. */
     pepper: join(folder, 'pepper'),
+    /** What compactions and reasoning state of clients are sealed with, where there was no pepper at the first start. */
+    capsuleKey: join(folder, 'capsules.key'),
   }) as const;
 
 /** Creates the folder and the database file when missing, readable by their user alone. */
