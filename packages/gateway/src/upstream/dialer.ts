@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import * as zlib from 'node:zlib';
-import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import { DIRECT, type Network } from '../config/network.ts';
 import { FairReader, ReadQueue } from './fair-reader.ts';
 import { memo } from './memo.ts';
@@ -314,6 +314,7 @@ function createConnector(timeout: number, { proxy, ca }: Network, staleErrors: W
       if (socket) {
         readInPieces(socket);
         watchTraffic(socket, staleErrors);
+        forgetCancelled(socket);
       }
       callback(...result);
     });
@@ -342,6 +343,21 @@ function watchTraffic(socket: Socket, staleErrors: WeakSet<Error>): void {
     if (traffic.isStale) staleErrors.add(error);
   });
 }
+
+/**
+ * Undici puts a cancelled request back into its queue, because of the code of the error that ends its connection. It then opens another
+ * connection for the request, which carries nothing. With the code of a lost connection, it gives the request up.
+ */
+function forgetCancelled(socket: Socket): void {
+  const { destroy } = socket;
+  socket.destroy = (error?: Error): Socket => {
+    const reason = isCancellation(error) ? Object.assign(new Error(error.message), { code: 'UND_ERR_SOCKET' }) : error;
+    return Reflect.apply(destroy, socket, [reason]);
+  };
+}
+
+const isCancellation = (error: Error | undefined): error is Error =>
+  error instanceof errors.InformationalError && error.message === 'aborted';
 
 /**
  * The requests and responses of one connection. Requests are not pipelined: one is written when the response before it

@@ -304,6 +304,26 @@ test.each(PAIRS)('a stream that ends early without a reset is an error: $name', 
   expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_truncated', attempts: 1 });
 });
 
+test('a cancelled request opens no further connection', async () => {
+  const upstream = await Faultd.start();
+  const own = await startGateway({ config: { providers: providersAt(upstream) } });
+  const pair = PAIRS[0] as Pair; // there are some
+  upstream.play([{ send: streamHead() }, { send: chunk(cutAfter(pair.upstream, 'two').before.join('')) }, { hang: true }]);
+  const clients = await Promise.all(Array.from({ length: 5 }, () => RawClient.open(own.url)));
+  for (const client of clients) client.send(askText(asking(pair, true)));
+  for (const client of clients) await client.sees('two');
+  expect(upstream.connections).toBe(5);
+  for (const client of clients) client.reset();
+  await eventually(() => own.services.streams.count === 0);
+  await eventually(() => upstream.openSockets === 0);
+  // The connection of the next request would be opened after those of cancelled ones.
+  upstream.play(good(pair, true));
+  expectAnswered(pair, true, await ask(own.url, asking(pair, true)));
+  expect(upstream.connections).toBe(6);
+  await own.close();
+  await upstream.stop();
+});
+
 describe('a kept-alive connection that the upstream has closed', () => {
   let repeating: Started;
   beforeAll(async () => {
