@@ -48,6 +48,11 @@ export class AdmissionGate {
     options.metrics.watchReservations(() => ({ requests: this.#countReserving(), micros: this.#reserved }));
   }
 
+  /** How many requests hold something, and what they reserve together. */
+  get held(): { requests: number; micros: number } {
+    return { requests: this.#open.size, micros: this.#reserved };
+  }
+
   /** The limits of a request; undefined when there are none, so that it need not pass. */
   findRules({ caller, tags, budgets, at }: RuleQuery): Rules | undefined {
     const { policy } = caller;

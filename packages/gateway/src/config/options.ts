@@ -299,6 +299,13 @@ export const LIMITS = {
     preset: '32MiB',
     about: 'Size of a request body after decompression; larger ones get 413.',
   },
+  pendingBytes: {
+    name: 'pending_bytes',
+    kind: 'bytes',
+    preset: '256MiB',
+    about:
+      'Bytes of all requests that are being received; more get 503. One client key may use half of them; more get 429. Never less than twice `request_bytes`.',
+  },
   requestDepth: {
     name: 'request_depth',
     kind: 'count',

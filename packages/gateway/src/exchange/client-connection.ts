@@ -10,8 +10,8 @@ export class ClientConnection {
   readonly response: ServerResponse;
   /** Times everything that this exchange waits for. */
   readonly clock: Clock;
-  /** Index in the list of open exchanges. */
-  place = 0;
+  /** Index in the list of running exchanges; -1 outside of it. */
+  place = -1;
   /** The public id of the client's key; empty before it is known, and without keys. */
   keyId = '';
   /** Writes bytes that clients ignore. Set once a stream has begun. */

@@ -97,7 +97,8 @@ export class ClientStream {
       this.#send(repeat);
       this.end();
     });
-    this.#connection.clock.setTimer(finish, REPEAT_AFTER_MS);
+    const timer = this.#connection.clock.setTimer(finish, REPEAT_AFTER_MS);
+    this.#response.once('close', () => timer.close());
   }
 
   /** Stops the heartbeat. */

@@ -17,6 +17,8 @@ export class Streams {
   readonly #open: ClientConnection[] = [];
   /** Exchanges whose clients do not read, the longest stalled first. */
   readonly #stalled = new Set<ClientConnection>();
+  /** Connections that end with their keys. */
+  readonly #bound = new Set<KeyBound>();
   /** Why all exchanges are stopped; undefined while they are not. */
   #stopError: CanonicalError | undefined;
   #onEmpty: () => void = () => undefined;
@@ -30,7 +32,7 @@ export class Streams {
   }
 
   get isFull(): boolean {
-    return this.#open.length > this.#max;
+    return this.#open.length >= this.#max;
   }
 
   /** All running exchanges, in no order. */
@@ -44,13 +46,15 @@ export class Streams {
     if (this.#stopError) connection.stop(this.#stopError);
   }
 
-  /** Removes a finished exchange. */
+  /** Removes a finished exchange. One that was never added is left alone. */
   leave(connection: ClientConnection): void {
+    if (connection.place < 0) return;
     const last = this.#open.pop();
     if (last && last !== connection) {
       this.#open[connection.place] = last;
       last.place = connection.place;
     }
+    connection.place = -1;
     if (this.#stalled.size > 0) this.#stalled.delete(connection);
     if (this.#open.length === 0) this.#onEmpty();
   }
@@ -81,29 +85,56 @@ export class Streams {
     for (const connection of [...this.#open]) connection.stop(error);
   }
 
-  /** Stops the exchanges of one client key. Returns how many. */
+  /** Ends this connection with its key, until it is unbound. */
+  bind(connection: KeyBound): void {
+    this.#bound.add(connection);
+  }
+
+  unbind(connection: KeyBound): void {
+    this.#bound.delete(connection);
+  }
+
+  /** Stops the exchanges of one client key, and ends its connections. Returns how many exchanges. */
   stopKey(id: string, error: CanonicalError): number {
     const found = this.#open.filter(({ keyId }) => keyId === id);
     for (const connection of found) connection.stop(error);
+    for (const connection of [...this.#bound]) if (connection.keyId === id) connection.stop(error);
     return found.length;
   }
 }
 
+/** What a client key opened for more than one request. */
+export interface KeyBound {
+  /** The public id of the key. */
+  readonly keyId: string;
+  /** Ends it. The client receives the error. */
+  stop(error: CanonicalError): void;
+}
+
 /**
- * Checks memory use from time to time. When memory is tight, new requests are rejected so that running ones can finish.
+ * Checks memory use from time to time. When memory is tight, new requests are rejected so that running ones can finish. Knows, too, for
+ * how long requests have been rejected.
  */
 export class MemoryGuard {
   readonly #options: MemoryGuardOptions;
   readonly #timer: Timer;
+  readonly #clock: Clock;
   #isTight = false;
+  #sheddingSince: number | undefined;
 
   constructor(options: MemoryGuardOptions) {
     this.#options = options;
-    this.#timer = (options.clock ?? REAL_CLOCK).setRepeating(() => this.#check(), CHECK_MS).unref();
+    this.#clock = options.clock ?? REAL_CLOCK;
+    this.#timer = this.#clock.setRepeating(() => this.#check(), CHECK_MS).unref();
   }
 
   get isTight(): boolean {
     return this.#isTight;
+  }
+
+  /** New requests have been rejected for so long that others should be sent elsewhere. */
+  get hasShedForLong(): boolean {
+    return this.#sheddingSince !== undefined && this.#clock.now() - this.#sheddingSince >= LONG_SHED_MS;
   }
 
   close(): void {
@@ -111,9 +142,10 @@ export class MemoryGuard {
   }
 
   #check(): void {
-    const { limits, onScarce, measure = measureMemoryShare } = this.#options;
+    const { limits, onScarce, isFull, measure = measureMemoryShare } = this.#options;
     const share = measure();
     this.#isTight = share >= limits.heapShed;
+    this.#sheddingSince = this.#isTight || isFull?.() ? (this.#sheddingSince ?? this.#clock.now()) : undefined;
     if (share >= limits.heapCancel) onScarce();
   }
 }
@@ -123,11 +155,16 @@ export interface MemoryGuardOptions {
   limits: Pick<Limits, 'heapShed' | 'heapCancel'>;
   /** Memory is nearly used up and must be freed. */
   onScarce: () => void;
+  /** Whether there are as many requests as allowed. */
+  isFull?: () => boolean;
   measure?: () => number;
   clock?: Clock;
 }
 
 const CHECK_MS = 1000;
+
+/** Longer than a peak of load, and than the checks of load balancers take to notice one. */
+const LONG_SHED_MS = 10_000;
 
 /**
  * The share of memory in use, of the container or machine, or of V8's heap limit, whichever is larger. `processes`: how many like this

@@ -10,19 +10,21 @@ import { refusal } from '../http/refusal.ts';
 import { Collector } from '../upstream/body.ts';
 import { DecompressionError, type Receiver, readCoding, SUPPORTED_CODINGS, TooLargeError, Unpacker } from '../upstream/dialer.ts';
 import type { ClientConnection } from './client-connection.ts';
+import { type PendingBytes, type PendingShare, PIECE_BYTES } from './pending-bytes.ts';
 import type { Written } from './reply.ts';
 
 /**
  * Reads and decompresses the body of a request. Rejects a body as soon as it exceeds its limit, and any unfinished body
  * when the gateway shuts down.
  */
-export function readBody(source: BodySource, limits: BodyLimits): Promise<Buffer> {
+export function readBody(source: BodySource, { limits, pending }: BodyServices): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const { request, response } = source;
     const coding = checkHead(source, limits.requestBytes);
     // A client that sent `Expect: 100-continue` need not send a body that is rejected.
     if (request.headers.expect !== undefined) response.writeContinue();
-    new BodyReader({ source, limits, coding, resolve, reject }).begin();
+    const share = pending.open(source.connection.keyId);
+    new BodyReader({ source, limits, share, coding, resolve, reject }).begin();
   });
 }
 
@@ -31,6 +33,11 @@ export interface BodySource {
   request: IncomingMessage;
   response: ServerResponse;
   connection: ClientConnection;
+}
+
+interface BodyServices {
+  limits: BodyLimits;
+  pending: PendingBytes;
 }
 
 type BodyLimits = Pick<Limits, 'requestBytes' | 'compressionRatio'>;
@@ -49,6 +56,8 @@ function checkHead({ request: { headers }, response }: BodySource, limit: number
 interface BodyReaderOptions {
   source: BodySource;
   limits: BodyLimits;
+  /** What the body holds until it is complete. */
+  share: PendingShare;
   coding: string | undefined;
   resolve: (body: Buffer) => void;
   reject: (reason: Error) => void;
@@ -86,7 +95,10 @@ class BodyReader implements Receiver {
   }
 
   data(chunk: Uint8Array): void {
-    if (!this.#collector.push(chunk)) this.fail(createTooLargeError(this.#options.limits.requestBytes));
+    const { limits, share } = this.#options;
+    const refused = share.add(chunk.length + PIECE_BYTES);
+    if (refused) this.fail(refused);
+    else if (!this.#collector.push(chunk)) this.fail(createTooLargeError(limits.requestBytes));
   }
 
   end(): void {
@@ -132,6 +144,7 @@ class BodyReader implements Receiver {
     request.off('data', this.#onData);
     request.off('end', this.#onEnd);
     this.#unpacker?.close();
+    this.#options.share.release();
   }
 }
 

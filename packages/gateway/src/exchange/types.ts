@@ -51,6 +51,7 @@ import type { IdempotentResponses } from './idempotent-responses.ts';
 import type { MemoryGuard, Streams } from './load.ts';
 import type { ModelLists } from './model-lists.ts';
 import type { ExchangeObservers } from './observer.ts';
+import type { PendingBytes } from './pending-bytes.ts';
 import type { AttemptRecord, ExchangeRecord, RecordKeeping } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
 import { createInvalidResponse, HOPELESS, PROCESSED, REMEDY } from './response-errors.ts';
@@ -79,6 +80,8 @@ export interface Services {
   /** Connections of clients that are open at the same time. */
   readonly maxConnections: number;
   readonly memory: MemoryGuard;
+  /** What requests hold before they run. */
+  readonly pending: PendingBytes;
   readonly modelLists: ModelLists;
   /** How exchanges are recorded; undefined when they are not. */
   readonly keeping: RecordKeeping | undefined;

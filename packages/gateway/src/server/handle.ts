@@ -34,7 +34,6 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   const { connection } = incoming;
   const { streams } = services;
   const started = services.now();
-  streams.enter(connection);
   const { tracer } = services;
   tracer?.receive(incoming.id, {
     method: incoming.request.method ?? 'GET',
@@ -45,6 +44,8 @@ export async function handle(incoming: Incoming, services: Services): Promise<vo
   let result: Result;
   try {
     const caller = admit(incoming, services);
+    // What is refused takes no place from others, however long its client reads.
+    streams.enter(connection);
     incoming.caller = caller;
     connection.keyId = caller.id;
     if (RECORDED[incoming.route.type]) checkLedger(services);
@@ -192,7 +193,7 @@ async function converse(
   record: ExchangeRecord,
   services: Services,
 ): Promise<Result> {
-  const body = incoming.console?.body ?? (await readBody(incoming, services.limits));
+  const body = incoming.console?.body ?? (await readBody(incoming, services));
   const describe = (): HeaderFacts => describeRequest(incoming);
   const run = async (): Promise<Result> =>
     runModelRequest(await readModelRequest(kind, incoming, body, record, services), incoming, services);
@@ -285,7 +286,7 @@ function beginCapture(
 /** Reads the body only when the endpoint is allowed; the body may name the model and so determine the provider. */
 async function pass(incoming: Incoming, record: ExchangeRecord, services: Services): Promise<Result> {
   let body: Promise<Buffer> | undefined;
-  const readOnce = (): Promise<Buffer> => (body ??= readBody(incoming, services.limits));
+  const readOnce = (): Promise<Buffer> => (body ??= readBody(incoming, services));
   const describe = (): HeaderFacts => describeRequest(incoming);
   const run = (): Promise<Result> => serveOrForward(incoming, readOnce, record, services);
   return respondOnce(incoming, { readBody: readOnce, record, describe, run }, services);

@@ -20,6 +20,7 @@ import { LiveConfig, readConfig, resolveEnvironment, type WatchOptions } from '.
 import { IdempotentResponses } from '../exchange/idempotent-responses.ts';
 import { MemoryGuard, measureMemoryShare, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
+import { PendingBytes } from '../exchange/pending-bytes.ts';
 import { ResponseCache } from '../exchange/response-cache.ts';
 import { REVOKED, type Services } from '../exchange/types.ts';
 import { type Clock, REAL_CLOCK } from '../http/clock.ts';
@@ -451,6 +452,7 @@ export function createServices(options: ServiceOptions): Services {
       }),
     idempotency: idempotency && new IdempotentResponses(idempotency, clock),
     cache: cache && new ResponseCache(cache, clock),
+    pending: new PendingBytes(limits),
     responses: state?.responses,
     sealing: state?.sealing,
     observers: undefined,
@@ -463,6 +465,7 @@ export function createServices(options: ServiceOptions): Services {
     memory: new MemoryGuard({
       ...{ limits, clock },
       onScarce: () => streams.cancelLongestStalled(),
+      isFull: () => streams.isFull,
       measure: () => measureMemoryShare(options.processes),
     }),
   };

@@ -21,6 +21,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
 import { admit, checkForm } from './admit.ts';
+import { ClientSocket } from './client-socket.ts';
 import { Console, isConsolePath } from './console.ts';
 import { handle, type Incoming, isResponsesRoute } from './handle.ts';
 import { INSTANCE_HEADER } from './instance.ts';
@@ -34,10 +35,15 @@ export class Gateway {
   readonly #tls: TlsServer | undefined;
   readonly #sockets: ResponseSockets;
   readonly #metricsAccess: MetricsAccess;
+  readonly #clients = new WeakMap<Duplex, ClientSocket>();
   readonly #admin: AdminApi | undefined;
   readonly #instance: string;
   readonly #console = new Console();
   #isDraining = false;
+  #onAbandoned: () => void = () => undefined;
+  readonly #abandoned = new Promise<void>((resolve) => {
+    this.#onAbandoned = resolve;
+  });
   #acceptFailedAt = Number.NEGATIVE_INFINITY;
   #schemeWarnedAt = Number.NEGATIVE_INFINITY;
 
@@ -74,7 +80,11 @@ export class Gateway {
     this.#server.on('upgrade', this.#onUpgrade);
     this.#server.on('clientError', this.#onUnreadable);
     const accepted = this.#tls ? 'secureConnection' : 'connection';
-    this.#server.on(accepted, (socket: Socket) => socket.on('end', () => this.#halfClose(socket)));
+    this.#server.on(accepted, (socket: Socket) => {
+      const client = new ClientSocket(socket);
+      this.#clients.set(socket, client);
+      socket.on('end', () => client.exchange?.halfClose());
+    });
     this.#server.maxConnections = services.maxConnections;
     this.#server.on('drop', () => services.metrics.droppedConnections.inc());
   }
@@ -113,12 +123,18 @@ export class Gateway {
     const sweep = clock.setRepeating(() => this.#server.closeIdleConnections(), SWEEP_MS);
     this.#server.closeIdleConnections();
     await closed;
-    await streams.empty();
-    sweep.close();
-    deadline.close();
-    end.close();
+    // Without connections, what is left is read to its end or recorded. A request that never ends must not keep the process.
+    const patience = clock.setTimer(() => this.#abandon(), deadlineMs + LAST_READ_MS + LAST_RECORD_MS);
+    await Promise.race([streams.empty(), this.#abandoned]);
+    for (const timer of [sweep, deadline, end, patience]) timer.close();
     memory.close();
     await dialer.close();
+  }
+
+  /** Ends the wait for requests that have not ended although their connections are closed, which is a bug. */
+  #abandon(): void {
+    this.#services.log.error({ requests: this.#services.streams.count }, 'requests did not end; stopping without them');
+    this.#onAbandoned();
   }
 
   #closeAll(): void {
@@ -161,13 +177,19 @@ export class Gateway {
   }
 
   readonly #onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    const client = this.#clients.get(request.socket);
+    if (!client) throw new Error('a request came over a connection that was not accepted');
+    client.serve(response, () => this.#serve(client, request, response));
+  };
+
+  #serve(socket: ClientSocket, request: IncomingMessage, response: ServerResponse): void {
     const id = randomUUID();
     try {
-      this.#route(id, request, response);
+      this.#route(id, socket, request, response);
     } catch (cause) {
       this.#crash(cause, id, response);
     }
-  };
+  }
 
   /** Whether a request opens a WebSocket. Other upgrades are ignored, and `handle` refuses those that are off. */
   #acceptsUpgrade(request: IncomingMessage): boolean {
@@ -180,13 +202,18 @@ export class Gateway {
     const id = randomUUID();
     // Until the connection is taken over, or when that fails.
     socket.on('error', () => socket.destroy());
+    // A connection that still sends a response cannot change its protocol.
+    if (this.#clients.get(socket)?.served) {
+      socket.destroy();
+      return;
+    }
     try {
       const directory = this.#services.directory();
       const client = readClientAddress(request, directory.proxies);
       const headers = readClientHeaders(request, client);
       const route = findRoute(request.url ?? '/', headers);
-      admit({ request, client, headers, route, directory }, this.#services);
-      this.#sockets.accept({ headers, client, route }, request, socket, head);
+      const caller = admit({ request, client, headers, route, directory }, this.#services);
+      this.#sockets.accept({ headers, client, route, caller }, request, socket, head);
     } catch (cause) {
       const { error } = cause instanceof CodecError ? cause : INTERNAL_ERROR;
       const message = cause instanceof CodecError ? 'WebSocket refused' : String(cause instanceof Error ? cause.stack : cause);
@@ -196,7 +223,7 @@ export class Gateway {
     }
   };
 
-  #route(id: string, request: IncomingMessage, response: ServerResponse): void {
+  #route(id: string, socket: ClientSocket, request: IncomingMessage, response: ServerResponse): void {
     if (this.#isDraining) response.setHeader('connection', 'close');
     const directory = this.#services.directory();
     const client = readClientAddress(request, directory.proxies);
@@ -208,6 +235,9 @@ export class Gateway {
     if (isConsolePath(request.url ?? '/') && this.#console.handle({ id, request, response })) return;
     const route = findRoute(request.url ?? '/', headers);
     const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
+    socket.exchange = connection;
+    // The client closed its sending side while this request waited for the one before it.
+    if (request.socket.readableEnded) connection.halfClose();
     const incoming = { id, request, response, connection, headers, client, route, directory };
     const page = route.type === 'PASSTHROUGH' ? OWN_PAGES.get(route.path.split('?', 1)[0] ?? '') : undefined;
     void (page ? this.#sendPage(page, incoming) : handle(incoming, this.#services)).catch((cause: unknown) =>
@@ -220,6 +250,8 @@ export class Gateway {
     const { clock } = this.#services;
     const directory = this.#services.directory();
     const connection = new ClientConnection(response, clock, (cause) => this.#crash(cause, id, response));
+    const socket = this.#clients.get(response.req.socket);
+    if (socket) socket.exchange = connection;
     const route = findRoute(path, headers);
     const incoming: Incoming = { id, request: response.req, response, connection, headers, client, route, directory };
     incoming.console = { caller, body };
@@ -237,12 +269,6 @@ export class Gateway {
     admin.handle(incoming).catch((cause: unknown) => this.#crash(cause, incoming.id, incoming.response));
   }
 
-  /** Notifies every request on the socket, because pipelined requests share it. */
-  #halfClose(socket: Socket): void {
-    for (const connection of this.#services.streams.underWay)
-      if (connection.response.req.socket === socket) connection.halfClose();
-  }
-
   readonly #onUnreadable = (error: Error, socket: Socket): void => {
     try {
       this.#refuseUnreadable(error, socket);
@@ -255,10 +281,13 @@ export class Gateway {
   /** If a handler is still reading the body, it responds; otherwise the response is written to the socket. */
   #refuseUnreadable(error: Error, socket: Socket): void {
     if (isHandshake(error)) this.#warnOfScheme('https');
-    const requests = this.#services.streams.underWay.map(({ response }) => response.req);
-    const waiting = requests.find((request) => request.socket === socket && !request.complete);
+    const client = this.#clients.get(socket);
+    const request = client?.exchange?.response.req;
+    const waiting = request && !request.complete ? request : undefined;
     if (waiting && hasLeft(error)) socket.destroy();
     else if (waiting && waiting.listenerCount('error') > 0) waiting.emit('error', explainUnreadable(error));
+    // A second response would be read as a part of the one that is being sent.
+    else if (client?.served?.headersSent) socket.destroy();
     else respondUnreadable(error, socket, this.#services.log);
   }
 
@@ -268,8 +297,9 @@ export class Gateway {
       if (!PAGE_METHODS.includes(request.method ?? ''))
         throw refuseMethod(`${request.method} ${route.path.split('?', 1)[0]}`, PAGE_METHODS, PAGE_HINT);
       if (!page.isPublic) this.#metricsAccess.check(incoming);
-      const { metrics } = this.#services;
-      await page.send(response, { id, metrics, isDraining: this.#isDraining, instance: this.#instance });
+      const { metrics, memory } = this.#services;
+      const unready = this.#isDraining ? 'draining' : memory.hasShedForLong ? 'overloaded' : undefined;
+      await page.send(response, { id, metrics, unready, instance: this.#instance });
     } catch (error) {
       if (!(error instanceof CodecError)) throw error;
       const { status, body } = encodeError(error.error, { to: route.client });
@@ -311,6 +341,9 @@ const SWEEP_MS = 100;
 /** How long clients may take to read the shutdown error after the deadline. */
 const LAST_READ_MS = 2000;
 
+/** How long requests without a connection may take to be recorded after that. */
+const LAST_RECORD_MS = 10_000;
+
 /** Failures to accept come in floods, so at most one is logged per second. */
 const ACCEPT_LOG_MS = 1000;
 
@@ -324,7 +357,8 @@ export interface OwnPage {
 interface PageContext {
   id: string;
   metrics: Metrics;
-  isDraining: boolean;
+  /** Why requests should be sent elsewhere; undefined when they should not. */
+  unready: 'draining' | 'overloaded' | undefined;
   /** Identifies this gateway to commands. */
   instance: string;
 }
@@ -351,8 +385,7 @@ export const OWN_PAGES: ReadonlyMap<string, OwnPage> = new Map([
     '/health/ready',
     {
       isPublic: true,
-      send: (response, { id, isDraining }) =>
-        sendText(response, isDraining ? 503 : 200, isDraining ? 'draining\n' : 'ready\n', id),
+      send: (response, { id, unready }) => sendText(response, unready ? 503 : 200, `${unready ?? 'ready'}\n`, id),
     },
   ],
   [

@@ -3,16 +3,18 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { CodecError, type HeaderBag } from '@sluice/core';
+import { type CanonicalError, CodecError, type HeaderBag } from '@sluice/core';
 import { CODECS, encodeError, type Route } from '@sluice/core/engine';
 import { isDeeperThan, MAX_JSON_DEPTH } from '@sluice/core/internal';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import { ClientConnection } from '../exchange/client-connection.ts';
+import { type PendingShare, PIECE_BYTES } from '../exchange/pending-bytes.ts';
 import type { ConnectionLanes } from '../exchange/state.ts';
 import { type Services, STOPPED } from '../exchange/types.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import type { Timer } from '../http/clock.ts';
 import { endWithReply, refusal } from '../http/refusal.ts';
+import type { Caller } from '../keys/caller.ts';
 import { createInvalid } from '../responses/errors.ts';
 import { encodeErrorFrame, FrameRequest, FrameResponse, type FrameSink } from './frames.ts';
 import { handle } from './handle.ts';
@@ -52,6 +54,8 @@ export class ResponseSockets {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       const open = new ResponseSocket(webSocket, opening, lanes, this.#services, () => this.#open.delete(open));
       this.#open.add(open);
+      // Before the messages of a piece, so that each of them ends what was counted.
+      socket.prependListener('data', (chunk: Buffer) => open.receive(chunk.length));
     });
   }
 
@@ -71,6 +75,7 @@ export interface Opening {
   readonly headers: HeaderBag;
   readonly client: ClientAddress;
   readonly route: Route;
+  readonly caller: Caller;
 }
 
 /** A message that waits for its lane. */
@@ -87,6 +92,17 @@ class ResponseSocket implements FrameSink {
   readonly #lanes: ConnectionLanes;
   readonly #services: Services;
   readonly #onClosed: () => void;
+  /** What is received, what waits for its lane, and what refusals wait to be read. */
+  readonly #share: PendingShare;
+  /** Bytes of a message that is not complete. */
+  #unfinished = 0;
+  /** What they cost, as `#share` counts. */
+  #unfinishedCost = 0;
+  #messageTimer: Timer | undefined;
+  /** Runs while the client reads too little for further messages to be read. */
+  #stallTimer: Timer | undefined;
+  /** Runs while a connection whose key was revoked is closed. */
+  #stopTimer: Timer | undefined;
   readonly #names = new Set<string>();
   /** What each busy lane runs. */
   readonly #running = new Map<string, FrameResponse>();
@@ -96,7 +112,7 @@ class ResponseSocket implements FrameSink {
   #waiting: (() => void)[] = [];
   readonly #timer: Timer;
   /** Why no further message is accepted. */
-  #end: 'drained' | 'expired' | undefined;
+  #end: 'drained' | 'expired' | 'stopped' | undefined;
 
   constructor(socket: WebSocket, opening: Opening, lanes: ConnectionLanes, services: Services, onClosed: () => void) {
     this.#socket = socket;
@@ -105,14 +121,23 @@ class ResponseSocket implements FrameSink {
     this.#lanes = lanes;
     this.#services = services;
     this.#onClosed = onClosed;
-    this.#timer = services.clock.setTimer(() => this.#expire(), MAX_AGE_MS).unref();
+    this.#share = services.pending.open(opening.caller.id);
+    this.#timer = services.clock.setTimer(() => this.#expire(), MAX_AGE_MS);
     socket.on('message', (data: Buffer, isBinary: boolean) => this.#guard(() => this.#onMessage(data, isBinary)));
     socket.on('ping', (data: Buffer) => {
+      this.#skipControlFrame(data);
       if (!this.#isFull) socket.pong(data);
     });
+    socket.on('pong', (data: Buffer) => this.#skipControlFrame(data));
     // The protocol was violated, or the connection was reset; `close` follows.
     socket.on('error', () => undefined);
     socket.on('close', () => this.#close());
+    services.streams.bind(this);
+  }
+
+  /** The public id of the key that opened the connection, which ends with it. */
+  get keyId(): string {
+    return this.#opening.caller.id;
   }
 
   // ---- what responses write to
@@ -140,8 +165,41 @@ class ResponseSocket implements FrameSink {
   }
 
   #release(): void {
-    if (this.#waiting.length === 0 || this.#isFull) return;
+    if (this.#isFull) return;
+    if (this.#stallTimer) this.#readOn(this.#stallTimer);
     for (const ready of this.#waiting.splice(0)) ready();
+    this.#start();
+  }
+
+  /** Refuses a message. A client that sends on without reading refusals is not read until it does. */
+  #reply(text: string): void {
+    const bytes = text.length + PIECE_BYTES;
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (this.#share.add(bytes)) {
+      this.abort();
+      return;
+    }
+    this.#socket.send(text, () => {
+      this.#share.release(bytes);
+      this.#release();
+    });
+    if (this.#isFull && !this.#stallTimer) this.#stopReading();
+  }
+
+  #stopReading(): void {
+    const { clock, limits } = this.#services;
+    this.#socket.pause();
+    let before = this.backlog;
+    this.#stallTimer = clock.setRepeating(() => {
+      if (this.backlog >= before) this.abort();
+      before = this.backlog;
+    }, limits.stallMs);
+  }
+
+  #readOn(timer: Timer): void {
+    timer.close();
+    this.#stallTimer = undefined;
+    this.#socket.resume();
   }
 
   abort(): void {
@@ -150,7 +208,41 @@ class ResponseSocket implements FrameSink {
 
   // ---- messages of the client
 
+  /** Bytes were read from the connection. What has no end yet is counted, and must end in time. */
+  receive(bytes: number): void {
+    const isOpen = this.#socket.readyState === this.#socket.OPEN;
+    const cost = bytes + PIECE_BYTES;
+    const refused = this.#share.add(cost);
+    if (refused) {
+      if (isOpen) this.#closeWith(refused, TRY_AGAIN_LATER);
+      else this.abort();
+      return;
+    }
+    this.#unfinished += bytes;
+    this.#unfinishedCost += cost;
+    if (!isOpen) return;
+    const { clock, limits } = this.#services;
+    this.#messageTimer ??= clock.setTimer(() => this.#closeWith(TIMED_OUT, POLICY_VIOLATION), limits.requestReadMs);
+  }
+
+  /** Pings and pongs may come between the parts of a message, and are none. */
+  #skipControlFrame({ length }: Buffer): void {
+    this.#unfinished -= length + CONTROL_HEAD_BYTES;
+    if (this.#unfinished <= 0) this.#finishMessage();
+  }
+
+  /** Nothing is unfinished, but perhaps the beginning of the next message in the piece that was read last. */
+  #finishMessage(): void {
+    this.#share.release(this.#unfinishedCost);
+    this.#unfinished = 0;
+    this.#unfinishedCost = 0;
+    this.#messageTimer?.close();
+    this.#messageTimer = undefined;
+  }
+
   #onMessage(data: Buffer, isBinary: boolean): void {
+    this.#finishMessage();
+    if (this.#socket.readyState !== this.#socket.OPEN || this.#end === 'stopped') return;
     if (isBinary) {
       this.#refuse(createInvalid('messages must be JSON text, not binary', null, 'invalid_message'));
       this.#socket.close(UNSUPPORTED_DATA);
@@ -181,17 +273,18 @@ class ResponseSocket implements FrameSink {
     const error = { type: 'invalid_request_error', code: 'steering_not_supported', message };
     const named = lane === '' ? {} : { stream_id: lane };
     const steer = { previous_response_id, input };
-    this.send(JSON.stringify({ type: 'response.steer.failed', ...named, sequence_number: 0, steer, error }));
+    this.#reply(JSON.stringify({ type: 'response.steer.failed', ...named, sequence_number: 0, steer, error }));
   }
 
   #create(message: ClientMessage, lane: string): void {
-    const refused = this.#findRefusal(message, lane);
+    const unfit = this.#findRefusal(message, lane);
+    const body = unfit ? NO_BODY : encodeBody(message);
+    const refused = unfit ?? this.#share.add(body.length);
     if (refused) {
       this.#refuse(refused, lane);
       return;
     }
     if (lane !== '') this.#names.add(lane);
-    const body = encodeBody(message);
     this.#queuedBytes += body.length;
     this.#queue.push({ lane, body });
     this.#start();
@@ -207,13 +300,14 @@ class ResponseSocket implements FrameSink {
     return isFull ? QUEUE_FULL : undefined;
   }
 
-  /** Starts what can be started: each lane runs one message after the other. */
+  /** Starts what can be started: each lane runs one message after the other, and none while the client does not read. */
   #start(): void {
     for (const message of [...this.#queue]) {
-      if (this.#running.size >= MAX_RUNNING) return;
+      if (this.#running.size >= MAX_RUNNING || this.#isFull || this.#socket.readyState !== this.#socket.OPEN) return;
       if (this.#running.has(message.lane)) continue;
       this.#queue.splice(this.#queue.indexOf(message), 1);
       this.#queuedBytes -= message.body.length;
+      this.#share.release(message.body.length);
       void this.#run(message);
     }
   }
@@ -258,17 +352,38 @@ class ResponseSocket implements FrameSink {
   }
 
   #refuse({ error }: CodecError, lane = ''): void {
-    this.send(encodeErrorFrame(encodeError(error, { to: this.#opening.route.client }), lane));
+    this.#reply(encodeErrorFrame(encodeError(error, { to: this.#opening.route.client }), lane));
   }
 
   // ---- the end of the connection
 
   drain(): void {
     this.#end = 'drained';
-    const refused = this.#queue.splice(0);
-    this.#queuedBytes = 0;
-    for (const { lane } of refused) this.#refuse(new CodecError(STOPPED), lane);
+    this.#refuseQueue(STOPPED);
     this.#closeIfIdle();
+  }
+
+  /** The key was revoked: what it sends is ignored from now on. `Streams` stops what runs for it. */
+  stop(error: CanonicalError): void {
+    if (this.#end === 'stopped') return;
+    this.#end = 'stopped';
+    this.#refuseQueue(error);
+    if (this.#running.size === 0) this.#refuse(new CodecError(error));
+    this.#stopTimer = this.#services.clock.setTimer(() => this.abort(), CLOSE_MS);
+    this.#closeIfIdle();
+  }
+
+  #refuseQueue(error: CanonicalError): void {
+    const refused = this.#queue.splice(0);
+    this.#share.release(this.#queuedBytes);
+    this.#queuedBytes = 0;
+    for (const { lane } of refused) this.#refuse(new CodecError(error), lane);
+  }
+
+  /** Closes the connection, and tells the client why. What was received is held until the connection has ended. */
+  #closeWith({ error }: CodecError, code: number): void {
+    this.send(encodeErrorFrame(encodeError(error, { to: this.#opening.route.client }), ''));
+    this.#socket.close(code);
   }
 
   /** Running responses finish. */
@@ -280,11 +395,13 @@ class ResponseSocket implements FrameSink {
   #closeIfIdle(): void {
     if (!this.#end || this.#running.size > 0 || this.#queue.length > 0) return;
     if (this.#end === 'expired') this.#refuse(EXPIRED);
-    this.#socket.close(GOING_AWAY);
+    this.#socket.close(this.#end === 'stopped' ? POLICY_VIOLATION : GOING_AWAY);
   }
 
   #close(): void {
-    this.#timer.close();
+    for (const timer of [this.#timer, this.#messageTimer, this.#stallTimer, this.#stopTimer]) timer?.close();
+    this.#services.streams.unbind(this);
+    this.#share.release();
     this.#queue = [];
     this.#waiting = [];
     // The client has left: what runs for it is cancelled.
@@ -309,6 +426,8 @@ const MAX_AGE_MS = 60 * 60_000;
 const MAX_RUNNING = 16;
 const MAX_NAMED_LANES = 32;
 
+const NO_BODY = Buffer.alloc(0);
+
 /** Messages that may wait for their lanes. */
 const MAX_QUEUED = 32;
 
@@ -318,6 +437,11 @@ const CLOSE_MS = 2000;
 /** Codes of closed connections (RFC 6455 7.4.1). */
 const GOING_AWAY = 1001;
 const UNSUPPORTED_DATA = 1003;
+const POLICY_VIOLATION = 1008;
+const TRY_AGAIN_LATER = 1013;
+
+/** The head of a control frame of a client: two bytes, and four of its mask. */
+const CONTROL_HEAD_BYTES = 6;
 
 const STREAM_ID = /^[\w.-]{1,256}$/;
 
@@ -329,6 +453,8 @@ const EXPIRED = createInvalid(
   null,
   'websocket_connection_limit_reached',
 );
+
+const TIMED_OUT = createInvalid('timed out waiting for the end of the message (limits.request_timeout)', null, 'message_timeout');
 
 const TOO_MANY_LANES = createInvalid(
   `This WebSocket connection has reached its maximum number of distinct stream IDs (${MAX_NAMED_LANES}). Reuse an existing stream_id or open a new WebSocket connection.`,

@@ -242,6 +242,29 @@ describe('overload', () => {
     await gateway.close();
   });
 
+  test('a gateway that has rejected requests for ten seconds is not ready until it accepts them again', async () => {
+    const gateway = await start({ streams: 1 });
+    const ready = async (): Promise<string> => {
+      const reply = await fetch(`${gateway.url}/health/ready`);
+      return `${reply.status} ${(await reply.text()).trim()}`;
+    };
+    const pair = PAIRS[0] as Pair;
+    faultd.play([{ hang: true }]);
+    const client = await RawClient.open(gateway.url);
+    client.send(askText(asking(pair, true)));
+    await eventually(() => gateway.services.streams.count === 1);
+    await clock.advance(10_000);
+    expect(await ready()).toBe('200 ready');
+    await clock.advance(1000);
+    expect(await ready()).toBe('503 overloaded');
+    expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+    client.reset();
+    await clock.advanceUntil(() => gateway.services.streams.count === 0, 100, 10_000);
+    await clock.advance(1000);
+    expect(await ready()).toBe('200 ready');
+    await gateway.close();
+  });
+
   test('when memory is tight, new requests get 503; when it is scarce, the stream that stalled longest is cancelled', async () => {
     let share = 0;
     const gateway = await start({ stall_timeout: '1m' }, (made) => ({

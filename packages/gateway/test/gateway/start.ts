@@ -21,6 +21,7 @@ import { DemoTransport } from '../../src/upstream/demo.ts';
 import { TestAuthority } from './certificates.ts';
 import { questionOf } from './dialects.ts';
 import type { Reply } from './http.ts';
+import { countOpenRows, expectNothingHeld, WatchedClock } from './leaks.ts';
 import { RawClient, requestText } from './raw-client.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -45,6 +46,8 @@ export interface StartOptions {
   wallClock?: () => number;
   /** Parts that are not as usual. */
   services?: (services: Services) => Services;
+  /** Why requests may hold something when the gateway has closed; by default they must not. */
+  leavesOpen?: string;
   /** A certificate of this process with `https`; by default as SLUICE_TEST_SCHEME says, so that any test can be run over TLS. */
   scheme?: 'http' | 'https';
 }
@@ -76,8 +79,9 @@ export interface Started {
 
 /** The gateway in this process, on a port of the system's choice. Every limit of the configuration may be short. */
 export async function startGateway(options: StartOptions): Promise<Started> {
-  const { config, env = {}, hasBreakers = false, clock = REAL_CLOCK, book, services: change = (same) => same } = options;
+  const { config, env = {}, hasBreakers = false, clock: given = REAL_CLOCK, book, services: change = (same) => same } = options;
   const { store, wallClock, limitBackend } = options;
+  const clock = new WatchedClock(given);
   const secrets = new SecretRegistry();
   const listen = { host: '127.0.0.1', port: 0 };
   const source = loadConfig('sluice.json', JSON.stringify({ listen, ...config }), env);
@@ -106,6 +110,7 @@ export async function startGateway(options: StartOptions): Promise<Started> {
   const tls = scheme === 'https' ? await readTlsPair(issueShared()) : undefined;
   const gateway = new Gateway(services, undefined, tls);
   const url = await gateway.listen(state.listen);
+  const rowsBefore = await countOpenRows(services);
   const parsed = (): LogLine[] => lines.map((line) => JSON.parse(line));
   return {
     url,
@@ -114,10 +119,11 @@ export async function startGateway(options: StartOptions): Promise<Started> {
     lines,
     log: parsed,
     ended: (id) => eventually(() => parsed().find((line) => line['request_id'] === id && line['msg'] === 'answered')),
-    close: (deadlineMs, delayMs) => {
+    close: async (deadlineMs, delayMs) => {
       services.gate.close();
       const closed = gateway.close(deadlineMs ?? 0, delayMs);
-      return deadlineMs === undefined && clock instanceof TestClock ? clock.until(closed) : closed;
+      await (deadlineMs === undefined && given instanceof TestClock ? given.until(closed) : closed);
+      if (options.leavesOpen === undefined) await expectNothingHeld(services, clock, rowsBefore);
     },
   };
 }

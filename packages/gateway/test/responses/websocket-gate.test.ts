@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { takeTurns } from '../../../../test/wait.ts';
 import { REVOKED } from '../../src/exchange/types.ts';
 import { KeyBook } from '../../src/keys/key-book.ts';
 import { type ExchangeRow, openStore, type Store } from '../../src/store/index.ts';
 import { eventually, type Started, startGateway } from '../gateway/start.ts';
+import { TestClock } from '../gateway/test-clock.ts';
 import { startUpstream, type Upstream } from './upstreams.ts';
 import { Client, isLast, listTypes, readId } from './websocket-client.ts';
 
@@ -176,7 +178,7 @@ describe('a key that is revoked while its connection is open', () => {
   test.each<[name: string, isNow: boolean, last: string]>([
     ['finishes what runs', false, 'response.completed'],
     ['with --now ends what runs', true, 'error'],
-  ])('%s, and its next message is refused', async (name, isNow, last) => {
+  ])('%s, and no further message is served', async (name, isNow, last) => {
     const { record, text } = await book.create(name.replace(/\W+/g, '-'), {}, 'cli');
     const own = await Client.open(locked.url, bearer(text));
     const request = { model: MODEL, input: 'x' };
@@ -191,13 +193,149 @@ describe('a key that is revoked while its connection is open', () => {
     expect(own.frames.filter(isLast)[1]).toMatchObject({ type: last });
     if (isNow) expect(own.frames.at(-1)).toMatchObject({ status: 401, error: { message: expect.stringContaining('revoked') } });
     const before = upstream.got.length;
+    if (isNow) {
+      expect(await eventually(() => own.closed)).toBe(1008);
+      own.create(request);
+    }
     // Nothing of the response before comes after its end.
-    expect(await own.turn(request)).toMatchObject([{ type: 'error', status: 401 }]);
+    else expect(await own.turn(request)).toMatchObject([{ type: 'error', status: 401 }]);
     expect(upstream.got.length).toBe(before);
     upstream.hold.release();
     own.socket.terminate();
   });
+
+  test('with --now closes connections that are idle or in the middle of a message', async () => {
+    const { record, text } = await book.create('idle', {}, 'cli');
+    const { record: other, text: otherText } = await book.create('other', {}, 'cli');
+    const [idle, sending, kept] = [
+      await Client.open(locked.url, bearer(text)),
+      await Client.open(locked.url, bearer(text)),
+      await Client.open(locked.url, bearer(otherText)),
+    ];
+    sendPart(sending, 100_000);
+    await eventually(() => locked.services.pending.total > 100_000);
+    await book.revoke(record.id, true, 'cli');
+    for (const client of [idle, sending]) {
+      expect(await eventually(() => client.frames[0])).toMatchObject({ type: 'error', status: 401 });
+      expect(await eventually(() => client.closed)).toBe(1008);
+    }
+    await eventually(() => locked.services.pending.total === 0);
+    expect(listTypes(await kept.turn({ model: MODEL, input: 'x' })).at(-1)).toBe('response.completed');
+    kept.socket.terminate();
+    await book.revoke(other.id, true, 'cli');
+  });
 });
+
+describe('messages that do not end', () => {
+  const FIRST = { key: KEY, name: 'first' };
+  const SECOND = { key: POOR, name: 'second' };
+  const start = (limits: object, clock?: TestClock): Promise<Started> =>
+    startGateway({ config: { providers: listProviders(), auth: { keys: [FIRST, SECOND] }, limits }, ...(clock && { clock }) });
+
+  test('are closed when one key sends too many bytes of them, and other keys are served', async () => {
+    const own = await start({ request_bytes: '1MiB', pending_bytes: '4MiB' });
+    const clients = await Promise.all([1, 2, 3, 4].map(() => Client.open(own.url, bearer(KEY))));
+    for (const client of clients) sendPart(client, 900_000);
+    const refused = await eventually(() => clients.find(({ frames }) => frames.length > 0));
+    expect(refused.frames[0]).toMatchObject({
+      type: 'error',
+      status: 429,
+      error: { message: expect.stringContaining('2097152') },
+    });
+    expect(await eventually(() => refused.closed)).toBe(1013);
+    expect(own.services.pending.total).toBeLessThanOrEqual(2 * 1024 * 1024);
+    const other = await Client.open(own.url, bearer(POOR));
+    expect(listTypes(await other.turn({ model: MODEL, input: 'x' })).at(-1)).toBe('response.completed');
+    for (const { socket } of [...clients, other]) socket.terminate();
+    await own.close();
+  });
+
+  test('are counted together with bodies over HTTP', async () => {
+    const own = await start({ request_bytes: '1MiB', pending_bytes: '4MiB' });
+    const clients = await Promise.all([1, 2].map(() => Client.open(own.url, bearer(KEY))));
+    for (const client of clients) sendPart(client, 900_000);
+    await eventually(() => own.services.pending.total > 1_800_000);
+    const send = (key: string): Promise<Response> =>
+      fetch(`${own.url}/v1/responses`, {
+        method: 'POST',
+        headers: { ...bearer(key), 'content-type': 'application/json' },
+        body: JSON.stringify({ model: MODEL, input: 'x'.repeat(500_000) }),
+      });
+    const refused = await send(KEY);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      429,
+      { error: { message: expect.stringContaining('limits.pending_bytes') } },
+    ]);
+    expect((await send(POOR)).status).toBe(200);
+    for (const { socket } of clients) socket.terminate();
+    await eventually(() => own.services.pending.total === 0);
+    expect((await send(KEY)).status).toBe(200);
+    await own.close();
+  });
+
+  test('time out after limits.request_timeout, whatever pings come between', async () => {
+    const clock = new TestClock();
+    const own = await start({ request_timeout: '20s' }, clock);
+    const [idle, sending] = [await Client.open(own.url, bearer(KEY)), await Client.open(own.url, bearer(KEY))];
+    idle.socket.ping('x'.repeat(100));
+    sendPart(sending, 1000);
+    await eventually(() => own.services.pending.total > 1000);
+    sending.socket.ping('y');
+    await clock.advance(19_999);
+    expect([idle.closed, sending.closed]).toEqual([undefined, undefined]);
+    await clock.advance(1);
+    expect(await eventually(() => sending.frames[0])).toMatchObject({ status: 400, error: { code: 'message_timeout' } });
+    expect(await eventually(() => sending.closed)).toBe(1008);
+    expect(idle.closed).toBeUndefined();
+    idle.socket.terminate();
+    await own.close();
+  });
+});
+
+describe('a client that reads no refusals', () => {
+  test.each<[name: string, message: unknown]>([
+    ['messages that are invalid', {}],
+    ['steering', { type: 'response.steer', input: 'x'.repeat(1000) }],
+    ['requests for unknown models', { type: 'response.create', model: 'nobody/x', input: 'x' }],
+  ])('is not read until it does, and is closed in the end: %s', async (_name, message) => {
+    const limits = { write_buffer: '64KiB', stall_timeout: '300ms' };
+    const own = await startGateway({ config: { providers: listProviders(), limits } });
+    const deaf = await Client.open(own.url);
+    deaf.socket.pause();
+    const text = JSON.stringify(message);
+    const { pending } = own.services;
+    for (let i = 0; i < Math.min(100_000, 8_000_000 / text.length); i++) deaf.socket.send(text);
+    await eventually(() => pending.total > 32_000);
+    let most = 0;
+    await eventually(() => {
+      most = Math.max(most, pending.total);
+      return pending.total === 0;
+    });
+    // A piece that was read, and the refusals of its messages.
+    expect(most).toBeLessThan(16_000_000);
+    deaf.socket.resume();
+    await eventually(() => deaf.closed);
+    await own.close();
+  });
+
+  test('gets all of them when it reads on', async () => {
+    const own = await startGateway({ config: { providers: listProviders(), limits: { write_buffer: '16KiB' } } });
+    const late = await Client.open(own.url);
+    late.socket.pause();
+    for (let i = 0; i < 20_000; i++) late.send('{}');
+    await takeTurns(200);
+    late.socket.resume();
+    await eventually(() => late.frames.length === 20_000);
+    expect(listTypes(await late.turn({ model: MODEL, input: 'x' })).at(-1)).toBe('response.completed');
+    late.socket.terminate();
+    await own.close();
+  });
+});
+
+/** Sends the beginning of a message that is a byte longer. */
+function sendPart(client: Client, bytes: number): void {
+  client.socket.send('x'.repeat(bytes), { fin: false });
+}
 
 test('works over TLS', async () => {
   const secure = await startGateway({ config: { providers: listProviders() }, scheme: 'https' });

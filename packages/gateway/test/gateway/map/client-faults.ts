@@ -107,7 +107,7 @@ export const CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     fault: 'a hundred requests at once on one connection',
-    right: 'served in order',
+    right: 'served in order, one after the other; more than 128 that wait end the connection',
     stream: ['client-requests › a hundred pipelined requests are served in order: $name'],
     whole: ['client-requests › a hundred pipelined requests are served in order: $name'],
   },

@@ -12,6 +12,10 @@ export const LIMIT_TESTS: Readonly<Record<LimitKey, readonly TestName[]>> = {
     'client-requests › %i bytes are accepted',
     'client-requests › is rejected while it is sent, and the client gets the error',
   ],
+  pendingBytes: [
+    'pending-bytes › unfinished bodies of one key are refused before they take the memory of others: %s',
+    'pending-bytes › all keys together may hold no more than limits.pending_bytes',
+  ],
   requestDepth: ['client-requests › a body that is %s is rejected with 400', 'client-requests › %s is accepted as data'],
   messages: ['client-requests › more messages than allowed are rejected with 400'],
   tools: ['client-requests › one more than limits.$limit is rejected before anything is sent'],
@@ -99,6 +103,12 @@ export const PROMISES: Readonly<Record<string, readonly TestName[]>> = {
   ],
   'Upstreams, clients and gateways are killed at random points at least 200 times: no crash, no hang, no leaked socket or timer.':
     ['chaos › seed %i', 'chaos › leaves no client and no upstream waiting, and a new process can start'],
+  'A client that leaves at any point, also with requests sent ahead, leaves nothing behind: no slot, no reservation, no open row, no timer.':
+    [
+      'pipelining › a client that reads nothing and %s leaves nothing behind',
+      'pipelining › a client that leaves during a stream leaves nothing of the requests behind it',
+      'pipelining › a client that stops reading is disconnected, and leaves nothing behind',
+    ],
   'A gateway that stops lets streams finish; at the deadline, every client gets an error in its own protocol.': [
     'life › lets streams finish: $name',
     'life › sends an error to clients that still read at the deadline: $name',
