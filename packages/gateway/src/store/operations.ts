@@ -24,7 +24,7 @@ export interface Boot {
 
 /** The columns of an exchange that its roll-ups are computed from. */
 export const SUMMED_COLUMNS: readonly string[] = [
-  ...['ts', 'state', 'ending', 'http_status', 'attempts', 'provenance', 'cost_micros', 'assumed_micros', 'total_ms'],
+  ...['id', 'ts', 'state', 'ending', 'http_status', 'attempts', 'provenance', 'cost_micros', 'assumed_micros', 'total_ms'],
   ...['key_id', 'model', 'provider', 'tags', ...TOKEN_COLUMNS],
 ];
 

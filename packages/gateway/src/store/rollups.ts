@@ -1,6 +1,6 @@
 /** Sums of settled exchanges by time, key, model, provider and tag: which exist, how they grow, and which one answers a query. */
 import { StoreError } from './errors.ts';
-import { classify, type ExchangeRow, type SqlValue, TOKEN_COLUMNS } from './rows.ts';
+import { type AttemptRow, classify, type ExchangeRow, type SqlValue, TOKEN_COLUMNS } from './rows.ts';
 
 /** What usage can be grouped and selected by, beside time. */
 export type Dimension = 'key' | 'model' | 'provider' | 'tag';
@@ -62,6 +62,7 @@ export type Sums = Record<(typeof SUM_COLUMNS)[number], number>;
 export type SummedRow = Pick<
   ExchangeRow,
   | (typeof TOKEN_COLUMNS)[number]
+  | 'id'
   | 'ts'
   | 'state'
   | 'ending'
@@ -75,6 +76,14 @@ export type SummedRow = Pick<
   | 'model'
   | 'provider'
 > & { tags: string };
+
+/** The sums that belong to the model and provider of an attempt; all others belong to those of its exchange. */
+export const SHARED_COLUMNS = [...TOKEN_COLUMNS, 'cost_micros'] as const;
+
+/** What one attempt of an exchange has used, and where. */
+export type Share = Pick<AttemptRow, (typeof SHARED_COLUMNS)[number] | 'model' | 'provider'>;
+
+const SHARED_PLACES = SHARED_COLUMNS.map((column) => ({ column, place: SUM_COLUMNS.indexOf(column) }));
 
 /** What one exchange adds to its roll-ups. */
 function computeSums(row: SummedRow): number[] {
@@ -109,12 +118,25 @@ interface Change {
 export class RollupChanges {
   readonly #combinations = new Map<string, { row: SummedRow; sums: number[] }>();
 
-  /** Adds a settled exchange. */
-  add(row: SummedRow): void {
+  /**
+   * Adds a settled exchange. `shares`: its attempts, when there are several. What one at another model or provider has used is
+   * counted there, so that the sums of all are those of the exchange.
+   */
+  add(row: SummedRow, shares: readonly Share[] = []): void {
+    const sums = computeSums(row);
+    for (const share of shares) {
+      if (share.model === row.model && share.provider === row.provider) continue;
+      const moved = moveShare(sums, share);
+      if (moved.some((sum) => sum > 0)) this.#addTo({ ...row, model: share.model, provider: share.provider }, moved);
+    }
+    this.#addTo(row, sums);
+  }
+
+  #addTo(row: SummedRow, sums: number[]): void {
     const name = [Math.floor(row.ts / GRAIN_MS.hour), row.key_id, row.model, row.provider, row.tags].join('\0');
     const known = this.#combinations.get(name);
-    if (known) addSums(known.sums, computeSums(row));
-    else this.#combinations.set(name, { row, sums: computeSums(row) });
+    if (known) addSums(known.sums, sums);
+    else this.#combinations.set(name, { row, sums });
   }
 
   /** The rows to add to the table: key columns, then sums. */
@@ -129,6 +151,17 @@ export class RollupChanges {
       }
     for (const { key, sums } of changes.values()) yield [...key, ...sums];
   }
+}
+
+/** Takes the share of an attempt out of the sums of its exchange, and returns it. Never more than is there. */
+function moveShare(sums: number[], share: Share): number[] {
+  const moved = sums.map(() => 0);
+  for (const { column, place } of SHARED_PLACES) {
+    const part = Math.min(share[column] ?? 0, sums[place] ?? 0);
+    moved[place] = part;
+    sums[place] = (sums[place] ?? 0) - part;
+  }
+  return moved;
 }
 
 function addSums(to: number[], sums: readonly number[]): void {

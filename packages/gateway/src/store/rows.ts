@@ -119,6 +119,11 @@ export interface ExchangeSettlement extends Settlement {
   id: string;
   /** Wall clock at the end. */
   ts: number;
+  /** The upstream whose response the client received, or the last one; by default that of the last attempt. */
+  provider?: string | null;
+  upstream_protocol?: string | null;
+  /** The provider's name of the model. */
+  model?: string | null;
   /** What attempts that reported no usage may have cost. Budgets count it; reports do not. */
   assumed_micros?: number;
   queue_ms?: number | null;
@@ -357,9 +362,13 @@ export function listAttemptSettlement(row: AttemptSettlement): SqlValue[] {
   return values;
 }
 
+/** What names the upstream of an exchange. A settlement without them leaves those of its last attempt. */
+export const UPSTREAM_COLUMNS: readonly string[] = ['provider', 'upstream_protocol', 'model'];
+
 /** Columns that `ExchangeSettlement` fills, in the order of `listExchangeSettlement`, which adds the id. */
 export const EXCHANGE_SETTLEMENT_COLUMNS: readonly string[] = [
   ...SETTLEMENT_COLUMNS,
+  ...UPSTREAM_COLUMNS,
   'assumed_micros',
   ...['settled_ts', 'queue_ms', 'notes_count', 'notes', 'note_codes', 'rules', 'route_rule', 'affinity', 'cache_break'],
 ];
@@ -369,6 +378,9 @@ export function listExchangeSettlement(row: ExchangeSettlement): SqlValue[] {
   const { notes = [] } = row;
   const values = listSettlement(row);
   values.push(
+    cleanText(row.provider),
+    cleanText(row.upstream_protocol),
+    cleanText(row.model),
     cleanCount(row.assumed_micros, MAX_COST_MICROS) ?? 0,
     Math.floor(row.ts),
     cleanMs(row.queue_ms),

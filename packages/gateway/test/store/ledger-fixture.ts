@@ -196,7 +196,10 @@ export const readTable = async (ledger: Pick<TestLedger, 'all'>, table: string):
 /** What the roll-ups hold, and what they must hold: the sums over all rows. */
 export const readSums = async ({ all }: Pick<TestLedger, 'all'>) => ({
   stored: readRollups(await all('SELECT * FROM usage_rollups')),
-  expected: sumExchanges(await all("SELECT * FROM exchanges WHERE state <> 'open'")),
+  expected: sumExchanges(
+    await all("SELECT * FROM exchanges WHERE state <> 'open'"),
+    await all('SELECT * FROM attempts ORDER BY exchange_id, number'),
+  ),
 });
 
 const TOKENS = [
@@ -218,22 +221,40 @@ const EXPECTED_ROLLUPS: readonly [number, number, readonly string[]][] = [
 type Sums = Record<string, number>;
 
 /** Sums the settled rows the slow way: the oracle of the roll-ups. */
-function sumExchanges(rows: readonly Row[]): Record<string, Sums> {
+function sumExchanges(rows: readonly Row[], attempts: readonly Row[]): Record<string, Sums> {
   const expected: Record<string, Sums> = {};
   for (const row of rows) {
-    const tags: string[] = JSON.parse(String(row['tags']));
-    for (const [rollup, ms, columns] of EXPECTED_ROLLUPS) {
-      for (const tag of columns.includes('tag') ? tags : ['']) {
-        const values = ['tag', 'key_id', 'model', 'provider'].map((column) =>
-          columns.includes(column) ? (column === 'tag' ? tag : (row[column] ?? '')) : '',
-        );
-        const key = JSON.stringify([rollup, Math.floor(Number(row['ts']) / ms), ...values]);
-        expected[key] ??= {};
-        addRow(expected[key], row);
+    const sums: Sums = {};
+    addRow(sums, row);
+    const own = attempts.filter(({ exchange_id }) => exchange_id === row['id']);
+    // An attempt at another target has used its part there.
+    for (const attempt of Number(row['attempts']) > 1 ? own : []) {
+      const { model, provider } = attempt;
+      if (model === row['model'] && provider === row['provider']) continue;
+      const part: Sums = Object.fromEntries(Object.keys(sums).map((name) => [name, 0]));
+      for (const name of [...TOKENS, 'cost_micros']) {
+        part[name] = Math.min(Number(attempt[name] ?? 0), sums[name] ?? 0);
+        sums[name] = (sums[name] ?? 0) - part[name];
       }
+      if (Object.values(part).some((value) => value > 0)) addToRollups(expected, { ...row, model, provider }, part);
     }
+    addToRollups(expected, row, sums);
   }
   return expected;
+}
+
+function addToRollups(expected: Record<string, Sums>, row: Row, sums: Sums): void {
+  const tags: string[] = JSON.parse(String(row['tags']));
+  for (const [rollup, ms, columns] of EXPECTED_ROLLUPS)
+    for (const tag of columns.includes('tag') ? tags : ['']) {
+      const values = ['tag', 'key_id', 'model', 'provider'].map((column) =>
+        columns.includes(column) ? (column === 'tag' ? tag : (row[column] ?? '')) : '',
+      );
+      const key = JSON.stringify([rollup, Math.floor(Number(row['ts']) / ms), ...values]);
+      const known = expected[key] ?? {};
+      expected[key] = known;
+      for (const [name, value] of Object.entries(sums)) known[name] = (known[name] ?? 0) + value;
+    }
 }
 
 function addRow(sums: Sums, row: Row): void {

@@ -75,6 +75,16 @@ describeEngines('%s', (engine) => {
       await expectSums(ledger);
     });
 
+    test('a settlement that names an upstream replaces that of the last attempt, whole or in parts', async () => {
+      const upstream = { provider: 'groq', upstream_protocol: 'gemini', model: 'llama' };
+      const life = [...LIFE.slice(0, -1), settle({ id: ID, ts: TS + 9, ending: 'answered', http_status: 200, ...upstream })];
+      const [whole, cut] = [await createLedger(engine), await createLedger(engine)];
+      await whole.write(life);
+      for (const operation of life) await cut.write([operation]);
+      expect(await readTable(whole, 'exchanges')).toMatchObject([{ ...upstream, attempts: 2 }]);
+      expect(await readAll(cut)).toEqual(await readAll(whole));
+    });
+
     test.each(LIFE.map((operation, index) => ({ index, kind: operation.kind })))(
       'repeating operation $index ($kind), at once or at the end, changes nothing',
       async ({ index }) => {
@@ -272,6 +282,49 @@ describeEngines('%s', (engine) => {
       ]);
       const buckets = await ledger.all('SELECT DISTINCT bucket FROM usage_rollups ORDER BY 1');
       expect(buckets.map(({ bucket }) => bucket)).toEqual([Math.floor(TS / 86_400_000), Math.floor(TS / 3_600_000)]);
+    });
+
+    /** Three attempts, of which the second is the one that the client got. */
+    const SPLIT: readonly Operation[] = [
+      open({ id: ID, ts: TS, key_id: 'alice', tags: ['red'] }),
+      attempt({ exchange_id: ID, number: 1, ts: TS, provider: 'one', model: 'a' }),
+      attempt({ exchange_id: ID, number: 2, ts: TS, provider: 'two', model: 'b' }),
+      attempt({ exchange_id: ID, number: 3, ts: TS, provider: 'three', model: 'a' }),
+      settleAttempt({ exchange_id: ID, number: 1, ending: 'hedge_lost', input_tokens: 10, cost_micros: 7 }),
+      settleAttempt({ exchange_id: ID, number: 3, ending: 'upstream_error' }),
+      settleAttempt({ exchange_id: ID, number: 2, ending: 'answered', input_tokens: 11, output_tokens: 5, cost_micros: 300 }),
+      settle({
+        ...{ id: ID, ts: TS + 9, ending: 'answered', http_status: 200, provider: 'two', model: 'b' },
+        ...{ input_tokens: 21, output_tokens: 5, cost_micros: 307, assumed_micros: 4, total_ms: 9 },
+      }),
+    ];
+
+    test.each([
+      ['one batch', [SPLIT]],
+      ['many batches', SPLIT.map((operation) => [operation])],
+    ])('by provider and model, what each attempt used counts where it was used: %s', async (_, batches) => {
+      const ledger = await createLedger(engine);
+      for (const batch of batches) await ledger.write(batch);
+      const read = async (by: 'provider' | 'model' | 'key') =>
+        (await ledger.queries.usage({ by, since: TS - 1, until: TS + 1 })).map(
+          ({ group, requests, attempts, input_tokens, cost_micros, assumed_micros }) => [
+            ...[group, requests, attempts, input_tokens, cost_micros, assumed_micros],
+          ],
+        );
+      expect(new Set(await read('provider'))).toEqual(
+        new Set([
+          ['one', 0, 0, 10, 7, 0],
+          ['two', 1, 3, 11, 300, 4],
+        ]),
+      );
+      expect(new Set(await read('model'))).toEqual(
+        new Set([
+          ['a', 0, 0, 10, 7, 0],
+          ['b', 1, 3, 11, 300, 4],
+        ]),
+      );
+      expect(await read('key')).toEqual([['alice', 1, 3, 21, 307, 4]]);
+      await expectSums(ledger);
     });
 
     test('equal the sums over rows after any schedule of writes, repetitions and crashes', async () => {

@@ -1,10 +1,18 @@
 /** The writing side of the ledger on PostgreSQL: batches, recovery after a crash of any node, and folding of roll-ups. */
 import type { Pool, PoolClient } from 'pg';
 import { type Boot, type Operation, type OperationKind, RECOVERY_ROWS, type RejectedOperation } from '../operations.ts';
-import { RollupChanges, type SummedRow } from '../rollups.ts';
+import { RollupChanges, type Share, type SummedRow } from '../rollups.ts';
 import type { SqlValue } from '../rows.ts';
 import { isRejection, type Patience, toStoreError, transact } from './connection.ts';
-import { ADD_TO_ROLLUPS, CLOSE_ATTEMPTS, CLOSE_EXCHANGES, FOLD_ROLLUPS, ID_INDEX, STATEMENTS } from './statements.ts';
+import {
+  ADD_TO_ROLLUPS,
+  CLOSE_ATTEMPTS,
+  CLOSE_EXCHANGES,
+  FOLD_ROLLUPS,
+  ID_INDEX,
+  READ_SHARES,
+  STATEMENTS,
+} from './statements.ts';
 
 /** The order in which the kinds of a group are written: that of the life of an exchange. */
 const KINDS = [
@@ -87,7 +95,7 @@ export class PostgresLedger {
     const bounds = [ids[0], ids.at(-1)];
     const others = kind === 'openExchange' ? [boot, node] : kind === 'openAttempt' ? [...bounds, boot] : bounds;
     const result = await client.query<SummedRow>(STATEMENTS[kind], [JSON.stringify(rows), ...others]);
-    if (kind === 'settleExchange') for (const row of result.rows) changes.add(row);
+    if (kind === 'settleExchange') await sumExchanges(client, result.rows, changes);
   }
 
   /** Closes what runs that have ended left open, in small transactions. Returns how many exchanges. Safe to repeat, on any node. */
@@ -103,7 +111,7 @@ export class PostgresLedger {
   #closeExchanges(now: number): Promise<number> {
     return this.#transact(async (client, changes) => {
       const { rows } = await client.query<SummedRow>(CLOSE_EXCHANGES, [now, RECOVERY_ROWS]);
-      for (const row of rows) changes.add(row);
+      await sumExchanges(client, rows, changes);
       return rows.length;
     });
   }
@@ -113,6 +121,20 @@ export class PostgresLedger {
     const foldSome = (client: PoolClient) => client.query(FOLD_ROLLUPS, [boot, FOLD_ROWS]);
     for (let count = 1; count > 0; ) count = (await transact(this.#pool, this.#patience, foldSome)).rowCount ?? 0;
   }
+}
+
+/** Adds exchanges to the roll-ups. What those with several attempts have used is read by attempt: most have one. */
+async function sumExchanges(client: PoolClient, rows: readonly SummedRow[], changes: RollupChanges): Promise<void> {
+  const ids = rows
+    .filter(({ attempts }) => attempts > 1)
+    .map(({ id }) => id)
+    .sort();
+  const shares = new Map<string, Share[]>();
+  if (ids.length > 0) {
+    const found = await client.query<Share & { exchange_id: string }>(READ_SHARES, [ids, ids[0], ids.at(-1)]);
+    for (const share of found.rows) shares.set(share.exchange_id, [...(shares.get(share.exchange_id) ?? []), share]);
+  }
+  for (const row of rows) changes.add(row, shares.get(row.id));
 }
 
 type Values = readonly SqlValue[];

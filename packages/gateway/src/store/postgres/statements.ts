@@ -4,7 +4,7 @@
  */
 import type { OperationKind } from '../operations.ts';
 import { SUMMED_COLUMNS } from '../operations.ts';
-import { ROLLUP_KEY, SUM_COLUMNS } from '../rollups.ts';
+import { ROLLUP_KEY, SHARED_COLUMNS, SUM_COLUMNS } from '../rollups.ts';
 import {
   ATTEMPT_COLUMNS,
   ATTEMPT_SETTLEMENT_COLUMNS,
@@ -12,6 +12,7 @@ import {
   OPENING_COLUMNS,
   PROGRESS_COLUMNS,
   TOKEN_COLUMNS,
+  UPSTREAM_COLUMNS,
 } from '../rows.ts';
 
 const INTEGERS: ReadonlySet<string> = new Set([
@@ -28,8 +29,11 @@ const value = (column: string, index: number, type = typeOf(column)): string => 
 
 const values = (columns: readonly string[]): string => columns.map((column, index) => value(column, index)).join(', ');
 
+const replace = (column: string, index: number): string =>
+  UPSTREAM_COLUMNS.includes(column) ? `coalesce(${value(column, index)}, t.${column})` : value(column, index);
+
 const assign = (columns: readonly string[]): string =>
-  columns.map((column, index) => `${column} = ${value(column, index)}`).join(', ');
+  columns.map((column, index) => `${column} = ${replace(column, index)}`).join(', ');
 
 const FROM = 'FROM jsonb_array_elements($1::jsonb) AS r';
 
@@ -54,7 +58,7 @@ const ATTEMPT_LIST = ATTEMPT_COLUMNS.join(', ');
 
 /**
  * $1 the operations, $2 the least and $3 the greatest id of an exchange in them, $4 the boot; `openExchange`: $2 the boot, $3 the node.
- * A statement gets at most one operation of an exchange. The last attempt of an exchange names its upstream.
+ * A statement gets at most one operation of an exchange. Until it is settled, its last attempt names its upstream.
  */
 export const STATEMENTS: Readonly<Record<OperationKind, string>> = {
   openExchange: `INSERT INTO exchanges (${OPENING_COLUMNS.join(', ')}, boot_id, node_id)
@@ -74,6 +78,10 @@ export const STATEMENTS: Readonly<Record<OperationKind, string>> = {
     ${FROM} WHERE t.id = r->>${ID_INDEX.settleExchange} AND t.state = 'open' AND ${within('t.id')}
     RETURNING ${SUMMED_COLUMNS.map((column) => `t.${column}`).join(', ')}`,
 };
+
+/** $1 exchanges, $2 the least and $3 the greatest id of them. What their attempts have used, and where. */
+export const READ_SHARES = `SELECT exchange_id, model, provider, ${SHARED_COLUMNS.join(', ')} FROM attempts
+  WHERE exchange_id = ANY ($1) AND ${within('exchange_id')} ORDER BY exchange_id, number`;
 
 const ROLLUP_COLUMNS: readonly string[] = [...ROLLUP_KEY, ...SUM_COLUMNS];
 

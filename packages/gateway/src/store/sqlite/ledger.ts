@@ -10,7 +10,7 @@ import {
   type RejectedOperation,
   SUMMED_COLUMNS,
 } from '../operations.ts';
-import { ROLLUP_KEY, RollupChanges, SUM_COLUMNS, type SummedRow } from '../rollups.ts';
+import { ROLLUP_KEY, RollupChanges, SHARED_COLUMNS, type Share, SUM_COLUMNS, type SummedRow } from '../rollups.ts';
 import {
   ATTEMPT_COLUMNS,
   ATTEMPT_SETTLEMENT_COLUMNS,
@@ -19,6 +19,7 @@ import {
   PROGRESS_COLUMNS,
   type SqlValue,
   TOKEN_COLUMNS,
+  UPSTREAM_COLUMNS,
 } from '../rows.ts';
 import { type Database, RESULT, readResultCode } from './database.ts';
 
@@ -56,6 +57,7 @@ export class SqliteLedger {
   readonly #addToRollup: StatementSyncInstance;
   readonly #insertExchange: StatementSyncInstance;
   readonly #insertAttempt: StatementSyncInstance;
+  readonly #readShares: StatementSyncInstance;
 
   constructor(db: Database, boot: Boot) {
     this.#db = db;
@@ -70,6 +72,7 @@ export class SqliteLedger {
     this.#addToRollup = db.prepare(ADD_TO_ROLLUP);
     this.#insertExchange = db.prepare(INSERT_EXCHANGE);
     this.#insertAttempt = db.prepare(INSERT_ATTEMPT);
+    this.#readShares = db.prepare(READ_SHARES);
   }
 
   /**
@@ -132,8 +135,13 @@ export class SqliteLedger {
       for (const operation of operations) this.#run(operation, changes);
       return;
     }
-    changes.add(pickSummed(life.exchange));
     for (const attempt of life.attempts) this.#insertAttempt.run(...attempt, this.#boot.boot);
+    this.#sum(pickSummed(life.exchange), changes);
+  }
+
+  #sum(row: SummedRow, changes: RollupChanges): void {
+    const shares: Share[] = row.attempts > 1 ? this.#readShares.all(row.id) : [];
+    changes.add(row, shares);
   }
 
   #run({ kind, values }: Operation, changes: RollupChanges): void {
@@ -153,7 +161,7 @@ export class SqliteLedger {
         return;
       case 'settleExchange': {
         const row: SummedRow | undefined = first?.get(...values);
-        if (row) changes.add(row);
+        if (row) this.#sum(row, changes);
       }
     }
   }
@@ -178,7 +186,7 @@ export class SqliteLedger {
   #closeExchanges(boot: string, now: number): number {
     return this.#transact((changes) => {
       const rows: SummedRow[] = this.#db.prepare(CLOSE_EXCHANGES).all(now, boot, RECOVERY_ROWS);
-      for (const row of rows) changes.add(row);
+      for (const row of rows) this.#sum(row, changes);
       return rows.length;
     });
   }
@@ -257,14 +265,19 @@ function readLife(operations: readonly Operation[]): Life | undefined {
   const rows = [...attempts.values()];
   if (!rows.every(({ settled }) => settled)) return undefined;
   const last = rows.toSorted((a, b) => Number(a.opened[1]) - Number(b.opened[1])).at(-1)?.opened;
-  const [, number = 0, , provider = null, protocol = null, model = null] = last ?? [];
+  const [, number = 0, , ...upstream] = last ?? [];
+  const settled = settlement.values.slice(0, -1);
+  for (const [index, name] of upstream.entries()) settled[UPSTREAM_PLACE + index] ??= name;
   return {
-    exchange: [...opening.values, provider, protocol, model, number, ...settlement.values.slice(0, -1)],
+    exchange: [...opening.values, number, ...settled],
     attempts: rows.map(({ opened, settled = [] }) => [...opened, ...settled.slice(0, -2)]),
   };
 }
 
-/** The last attempt of an exchange names its upstream: provider, protocol, model, number, twice for the guard, and the id. */
+/** Where the values of a settlement name the upstream, in the order of those of an attempt. */
+const UPSTREAM_PLACE = EXCHANGE_SETTLEMENT_COLUMNS.indexOf(UPSTREAM_COLUMNS[0] ?? '');
+
+/** Until an exchange is settled, its last attempt names its upstream: provider, protocol, model, number, twice for the guard, and the id. */
 const pickMark = ([
   id = null,
   number = null,
@@ -301,15 +314,14 @@ const REPORT_PROGRESS = `UPDATE attempts SET ${PROGRESS_COLUMNS.map(raise).join(
 const SETTLE_ATTEMPT = `UPDATE attempts SET state = 'settled', ${assign(ATTEMPT_SETTLEMENT_COLUMNS)}
   WHERE exchange_id = ? AND number = ? AND state = 'open'`;
 
-const SETTLE_EXCHANGE = `UPDATE exchanges SET state = 'settled', ${assign(EXCHANGE_SETTLEMENT_COLUMNS)}
+const replace = (column: string): string =>
+  UPSTREAM_COLUMNS.includes(column) ? `${column} = coalesce(?, ${column})` : `${column} = ?`;
+
+const SETTLE_EXCHANGE = `UPDATE exchanges SET state = 'settled', ${EXCHANGE_SETTLEMENT_COLUMNS.map(replace).join(', ')}
   WHERE id = ? AND state = 'open' RETURNING ${SUMMED_COLUMNS.join(', ')}`;
 
 /** The columns of `Life.exchange`, in their order. */
-const LIFE_COLUMNS: readonly string[] = [
-  ...OPENING_COLUMNS,
-  ...['provider', 'upstream_protocol', 'model', 'attempts'],
-  ...EXCHANGE_SETTLEMENT_COLUMNS,
-];
+const LIFE_COLUMNS: readonly string[] = [...OPENING_COLUMNS, 'attempts', ...EXCHANGE_SETTLEMENT_COLUMNS];
 
 /** Where `Life.exchange` has the columns that roll-ups are computed from. */
 const SUMMED_PLACES = SUMMED_COLUMNS.filter((column) => column !== 'state').map((column) => ({
@@ -336,6 +348,8 @@ const INSERT_ATTEMPT = insertSettled(
 function insertSettled(table: string, columns: readonly string[], conflict: string): string {
   return `INSERT INTO ${table} (state, ${columns.join(', ')}) VALUES ('settled', ${marks(columns.length)}) ${conflict}`;
 }
+
+const READ_SHARES = `SELECT model, provider, ${SHARED_COLUMNS.join(', ')} FROM attempts WHERE exchange_id = ? ORDER BY number`;
 
 const sumAttempts = (column: string): string =>
   `${column} = (SELECT sum(attempts.${column}) FROM attempts WHERE attempts.exchange_id = exchanges.id)`;
