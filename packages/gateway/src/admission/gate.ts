@@ -132,16 +132,17 @@ export class AdmissionGate {
 
   /**
    * Whether a request may be sent once more: what its earlier attempts have cost, and the most that the next one can, must
-   * fit into its budgets. Raises the reservation if so.
+   * fit into its budgets. Raises the reservation if so. A request may have ended before a shared backend answers.
    */
   extend(admission: Admission, charged: number): Maybe<boolean> {
     const { reserved, unit, request } = admission;
     const micros = charged + unit;
     if (reserved === undefined || micros <= reserved) return true;
     return proceed(this.#options.backend.raise(request.id, micros), (isRaised) => {
-      if (!isRaised) return false;
-      this.#reserved += micros - reserved;
-      admission.reserved = micros;
+      if (!isRaised || !this.#open.has(admission)) return false;
+      const before = admission.reserved ?? 0;
+      admission.reserved = Math.max(before, micros);
+      this.#reserved += admission.reserved - before;
       return true;
     });
   }

@@ -141,18 +141,3 @@ type Listener = () => void;
 
 /** The first write to a closed client causes a reset, and the next write detects it; distant clients need more time. */
 const PROBES_MS = [0, 100, 1000, 5000];
-
-/** Waits. Resolves with false, at once, when the exchange is interrupted. */
-export function waitFor(ms: number, connection: ClientConnection): Promise<boolean> {
-  if (connection.isInterrupted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const end = (isOver: boolean): void => {
-      timer.close();
-      connection.unlisten(stop);
-      resolve(isOver);
-    };
-    const stop = (): void => end(false);
-    const timer = connection.clock.setTimer(() => end(true), ms);
-    connection.listen(stop);
-  });
-}

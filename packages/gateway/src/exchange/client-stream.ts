@@ -4,10 +4,11 @@ import type { Codec } from '@sluice/core';
 import type { Timer } from '../http/clock.ts';
 import type { ClientConnection } from './client-connection.ts';
 import type { ExchangeObserver } from './observer.ts';
+import type { Claim } from './race.ts';
 
 /**
  * The stream that a client receives. It opens with the first content: until then an error can have its own status, and
- * another upstream can be tried.
+ * another upstream can be tried. Only the holder of a claim writes to it and ends it.
  */
 export class ClientStream {
   readonly #connection: ClientConnection;
@@ -66,7 +67,8 @@ export class ClientStream {
     this.#response.flushHeaders();
   }
 
-  write(bytes: Uint8Array): void {
+  write(bytes: Uint8Array, claim: Claim): void {
+    check(claim);
     if (bytes.length === 0) return;
     this.open();
     this.#heartbeat?.refresh();
@@ -78,7 +80,12 @@ export class ClientStream {
     this.#response.once('drain', this.#connection.guard(resume));
   }
 
-  end(): void {
+  end(claim: Claim): void {
+    check(claim);
+    this.#end();
+  }
+
+  #end(): void {
     this.close();
     if (this.#isChunked) this.#response.end(LAST_CHUNK, 'latin1');
     else this.#response.end();
@@ -86,16 +93,17 @@ export class ClientStream {
   }
 
   /** Ends a stream after an error. `repeat`: the error again, for clients that only find it in a read of its own. */
-  endInError(repeat: Uint8Array | undefined): void {
+  endInError(repeat: Uint8Array | undefined, claim: Claim): void {
     if (repeat === undefined) {
-      this.end();
+      this.end(claim);
       return;
     }
+    check(claim);
     this.close();
     const finish = this.#connection.guard(() => {
       if (this.#response.destroyed) return;
       this.#send(repeat);
-      this.end();
+      this.#end();
     });
     const timer = this.#connection.clock.setTimer(finish, REPEAT_AFTER_MS);
     this.#response.once('close', () => timer.close());
@@ -143,6 +151,11 @@ export class ClientStream {
       this.#response.setTimeout(0);
     });
   }
+}
+
+/** A write without the claim is a bug, which ends the exchange before the client reads two responses as one. */
+function check({ isHeld }: Claim): void {
+  if (!isHeld) throw new Error('the response to this client belongs to another upstream');
 }
 
 /** How a stream is opened, kept alive and watched. */

@@ -24,7 +24,7 @@ import { ClientStream, encodeHeartbeat } from './client-stream.ts';
 import { Continuation, findObstacle, type JoinMode } from './continuation.ts';
 import { type AttemptSteps, ChatEndpoint, type Endpoint, type PreparedRequest, SideEndpoint } from './endpoint.ts';
 import type { ModelRequest, Result, Reuse } from './model-request.ts';
-import type { AttemptObserver } from './observer.ts';
+import { type Lane, LOST, Race } from './race.ts';
 import { redactBytes } from './read-reply.ts';
 import type { AttemptRecord, ExchangeEnd } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, chooseRedact, type Progress, STREAM_HEADERS, sendReply } from './reply.ts';
@@ -61,8 +61,7 @@ export class Conversation {
   readonly #continues: boolean;
   /** What the client has received, if it may be continued; undefined before content. */
   #continuation: Continuation | undefined;
-  /** Streams that are requested at the same time. */
-  readonly #racing = new Map<Attempt, StreamRun>();
+  readonly #race: Race;
   readonly #loop: AttemptLoop;
   #exchange: Exchange | undefined;
   #stateNotes: readonly Note[] = [];
@@ -91,6 +90,7 @@ export class Conversation {
         : new SideEndpoint(request, services.log);
     this.#clientStream = this.#endpoint.isStream ? this.#createClientStream() : undefined;
     this.#continues = this.#clientStream !== undefined && request.directory.recovery.onBreak === 'continue';
+    this.#race = new Race(request.connection);
     this.#loop = new AttemptLoop(
       {
         id: request.id,
@@ -98,10 +98,10 @@ export class Conversation {
         record: request.record,
         admission: request.admission,
         recovery: request.directory.recovery,
-        mayHedge: () => this.#clientStream !== undefined && this.#firstAt === undefined,
-        isTaken: () => this.#firstAt !== undefined && !this.#continuation?.isCut,
+        race: this.#race,
+        mayHedge: this.#clientStream !== undefined,
         mayContinue: () => this.#mayContinue(),
-        attempt: (candidate, repeat) => this.#tryCandidate(candidate, repeat),
+        attempt: (lane, repeat) => this.#tryCandidate(lane, repeat),
       },
       services,
     );
@@ -128,6 +128,8 @@ export class Conversation {
       );
       return await this.#refuse(INTERNAL);
     } finally {
+      // After an internal error a lane may still run.
+      this.#race.conclude();
       holdTimer?.close();
       this.#clientStream?.close();
     }
@@ -180,31 +182,33 @@ export class Conversation {
     const bytes = hit.encodeStream();
     await this.#settle(this.#buildResult(200));
     await this.#request.state?.beforeEnd([bytes], undefined);
-    this.#clientStream.write(bytes);
-    this.#clientStream.end();
+    const claim = this.#race.conclude();
+    this.#clientStream.write(bytes, claim);
+    this.#clientStream.end(claim);
     return { is: 'answered' };
   }
 
-  #tryCandidate(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
-    if (this.#continuation?.isCut) return this.#continueAt(candidate, repeat, this.#continuation);
-    return this.#requestFrom(candidate, repeat);
+  #tryCandidate(lane: Lane, repeat: Call['repeat']): Promise<Outcome> {
+    if (this.#continuation?.isCut) return this.#continueAt(lane, repeat, this.#continuation);
+    return this.#requestFrom(lane, repeat);
   }
 
   /** Asks a candidate for the rest of a broken response, or for the whole of it when it refuses to continue one. */
-  async #continueAt(candidate: Candidate, repeat: Call['repeat'], continuation: Continuation): Promise<Outcome> {
+  async #continueAt(lane: Lane, repeat: Call['repeat'], continuation: Continuation): Promise<Outcome> {
+    const { candidate } = lane;
     const { refusals } = this.#services;
     const prefill = refusals.acceptsPrefill(candidate) ? continuation.prefill : undefined;
     this.#noteContinuation(candidate, continuation, prefill ? 'prefill' : 'restart');
     if (prefill) {
       continuation.join('prefill');
-      const outcome = await this.#requestFrom(candidate, repeat, prefill);
+      const outcome = await this.#requestFrom(lane, repeat, prefill);
       const error = outcome.is === 'failed' && isPrefillRefusal(outcome.error) ? outcome.error : undefined;
       if (!error) return outcome;
       refusals.learnPrefill(candidate);
-      if (!this.#loop.repeatFromStart(candidate, error)) return outcome;
+      if (!this.#loop.repeatFromStart(lane, error)) return outcome;
     }
     continuation.join('restart');
-    return this.#requestFrom(candidate, repeat);
+    return this.#requestFrom(lane, repeat);
   }
 
   #noteContinuation(candidate: Candidate, { characters, notes, error }: Continuation, mode: JoinMode): void {
@@ -227,11 +231,12 @@ export class Conversation {
     return obstacle === undefined;
   }
 
-  #requestFrom(candidate: Candidate, repeat: Call['repeat'], prefill?: CanonicalMessage): Promise<Outcome> {
+  #requestFrom(lane: Lane, repeat: Call['repeat'], prefill?: CanonicalMessage): Promise<Outcome> {
+    const { candidate } = lane;
     const steps: AttemptSteps = {
       prepare: (profile) => this.#prepare(candidate, profile, repeat, prefill),
-      dispatch: (request) => this.#dispatch(candidate, request),
-      repeatWithout: (field, error) => this.#loop.repeatWithout(field, candidate, error),
+      dispatch: (request) => this.#dispatch(lane, request),
+      repeatWithout: (field, error) => this.#loop.repeatWithout(field, lane, error),
     };
     this.#candidate = candidate;
     return this.#endpoint.request(candidate, steps);
@@ -248,7 +253,7 @@ export class Conversation {
     const options = this.#endpoint.conversion(candidate, profile);
     const isRefused = state !== undefined && 'is' in state;
     if (!isRefused) Object.assign(options, state?.options);
-    this.#stateNotes = (!isRefused && state?.notes) || [];
+    const notes = (!isRefused && state?.notes) || [];
     options.sealing = this.#services.sealing?.(candidate);
     if (this.#continues) {
       // Another target can continue only what was decoded.
@@ -258,7 +263,8 @@ export class Conversation {
     if (this.#caching?.saves) options.tap = true;
     const observer = this.#request.observer?.attempt(candidate.provider, options);
     const exchange = createExchange(client, CODECS[candidate.provider.protocol], observer?.options ?? options);
-    return { exchange, call: isRefused ? state : prepareCall(exchange, state?.wire ?? wire, candidate, repeat), observer };
+    const call = isRefused ? state : prepareCall(exchange, state?.wire ?? wire, candidate, repeat);
+    return { exchange, call, observer, notes };
   }
 
   /** The request with the state that it refers to; a failed outcome when the candidate cannot know it. */
@@ -270,30 +276,53 @@ export class Conversation {
     }
   }
 
-  async #dispatch(candidate: Candidate, { exchange, call, observer }: PreparedRequest): Promise<Outcome> {
+  async #dispatch(lane: Lane, { exchange, call, observer, notes }: PreparedRequest): Promise<Outcome> {
     this.#exchange = exchange;
+    this.#stateNotes = notes;
     if ('is' in call) {
       observer?.ended(call);
       return call;
     }
-    this.#measureOverhead(candidate);
-    const attempt = this.#createAttempt(exchange, candidate, observer);
-    const outcome = await (this.#clientStream
-      ? this.#attemptStream(call, attempt, this.#clientStream)
-      : this.#attemptWhole(call, attempt));
+    if (lane.isOver) return LOST;
+    const attempt = this.#createAttempt({ exchange, notes, observer }, lane.candidate);
+    const outcome = await this.#send(call, attempt, lane);
     observer?.ended(outcome);
     this.#recordAttempt(outcome, attempt);
     return outcome;
   }
 
-  async #attemptStream(call: Call, attempt: Attempt, clientStream: ClientStream): Promise<Outcome> {
+  /** Sends the request of an attempt. When its lane loses, the attempt ends and is recorded at once. */
+  async #send(call: Call, attempt: Attempt, lane: Lane): Promise<Outcome> {
+    let cancel = (): boolean => true;
+    // The exchange may be settled in this turn.
+    const stopListening = lane.onLost(() => {
+      if (cancel()) this.#recordAttempt(LOST, attempt);
+    });
+    try {
+      const recorded = attempt.record.beforeSending(attempt.log);
+      if (recorded && !(await lane.waitFor(recorded))) return lane.explainEnd();
+      attempt.startedAt = this.#services.now();
+      this.#measureOverhead(attempt.candidate);
+      if (!this.#clientStream) return await this.#attemptWhole(call, attempt);
+      const run = this.#attemptStream(call, attempt, { clientStream: this.#clientStream, lane });
+      cancel = run.cancel;
+      return await run.outcome;
+    } finally {
+      stopListening();
+    }
+  }
+
+  #attemptStream(call: Call, attempt: Attempt, { clientStream, lane }: { clientStream: ClientStream; lane: Lane }): StreamRun {
     const continuation = this.#continuation ?? (this.#continues ? new Continuation() : undefined);
-    const run = attemptStream(call, attempt, {
+    return attemptStream(call, attempt, {
       clientStream,
       continuation,
-      onFirstContent: (headers) => {
+      claim: (headers) => {
+        const claim = lane.claim();
+        if (!claim) return undefined;
         this.#continuation = continuation;
         this.#onFirstContent(attempt, headers);
+        return claim;
       },
       recordEnd: (error, held) => {
         this.#recordAttempt({ is: 'answered', ...(error && { error }) }, attempt);
@@ -302,12 +331,6 @@ export class Conversation {
         return kept ? Promise.all([settled, kept]).then(() => undefined) : settled;
       },
     });
-    this.#racing.set(attempt, run);
-    try {
-      return await run.outcome;
-    } finally {
-      this.#racing.delete(attempt);
-    }
   }
 
   /** The candidate whose provider may keep the response; none keeps one that several have made. */
@@ -396,7 +419,7 @@ export class Conversation {
     return isOutdated ? { ...reported, output_tokens: estimateUsage(client, wire, output).output_tokens } : undefined;
   }
 
-  #createAttempt(exchange: Exchange, candidate: Candidate, observer: AttemptObserver | undefined): Attempt {
+  #createAttempt({ exchange, notes, observer }: Omit<PreparedRequest, 'call'>, candidate: Candidate): Attempt {
     const { id, connection } = this.#request;
     const { dialer, limits, log, redactUpstream, now } = this.#services;
     const transport = candidate.transport ?? dialer;
@@ -405,6 +428,7 @@ export class Conversation {
     const price = (usage: CanonicalUsage): number | null => this.#findCost(usage, candidate)?.micros ?? null;
     const attempt: Attempt = {
       exchange,
+      notes,
       candidate,
       startedAt: now(),
       transport: observer?.tap(transport) ?? transport,
@@ -430,11 +454,10 @@ export class Conversation {
 
   #onFirstContent(attempt: Attempt, headers: Record<string, string>): void {
     const { breakers, metrics, now } = this.#services;
-    const { candidate, exchange, record, log } = attempt;
-    // Recorded at once: the exchange may be settled in this turn.
-    for (const [other, run] of this.#racing) if (other !== attempt && run.cancel()) this.#recordAttempt({ is: 'lost' }, other);
+    const { candidate, exchange, notes, record, log } = attempt;
     this.#candidate = candidate;
     this.#exchange = exchange;
+    this.#stateNotes = notes;
     record.choose(log);
     this.#upstreamHeaders = headers;
     this.#firstAt = now();
@@ -448,9 +471,11 @@ export class Conversation {
     const broken = this.#continuation?.isCut ? this.#continuation : undefined;
     if (broken && (outcome.is === 'failed' || outcome.is === 'broken')) return this.#endBroken(outcome.error, broken);
     switch (outcome.is) {
-      case 'lost':
       case 'gone':
         return { ...this.#buildResult(499), ending: this.#goneEnding };
+      // Lanes lose to a lane that does not: the result of all is never this.
+      case 'lost':
+        return this.#refuse(INTERNAL);
       case 'failed':
         return this.#refuse(outcome.error, outcome.reply);
       case 'broken':
@@ -458,7 +483,7 @@ export class Conversation {
       case 'answered':
         // A continued response is only in part that of the last exchange.
         if (!outcome.error && !this.#continuation?.notes.length) this.#saveResponse();
-        return outcome.reply ? this.#send(outcome.reply) : this.#finishStream(outcome.error);
+        return outcome.reply ? this.#reply(outcome.reply) : this.#finishStream(outcome.error);
       default:
         return outcome satisfies never;
     }
@@ -488,7 +513,7 @@ export class Conversation {
     return record.settle(end);
   }
 
-  async #send(reply: Reply, error?: CanonicalError): Promise<Result> {
+  async #reply(reply: Reply, error?: CanonicalError): Promise<Result> {
     const { limits } = this.#services;
     const result = this.#buildResult(reply.status, error);
     await this.#settle(result);
@@ -513,13 +538,14 @@ export class Conversation {
   async #refuse(error: CanonicalError, reply?: Reply): Promise<Result> {
     const { client } = this.#request;
     const exchange = this.#exchange ?? createExchange(client, client, { provider: NO_PROVIDER });
-    if (!this.#clientStream?.isOpen) return this.#send(reply ?? exchange.failure(error), error);
+    if (!this.#clientStream?.isOpen) return this.#reply(reply ?? exchange.failure(error), error);
+    const claim = this.#race.conclude();
     const redact = chooseRedact(error, this.#services);
     const repeat = exchange.repeatInBand(error);
     const result = this.#buildResult(200, error);
     await this.#settle(result);
-    this.#clientStream.write(redactBytes(exchange.inBand(error), redact));
-    this.#clientStream.endInError(repeat && redactBytes([repeat], redact));
+    this.#clientStream.write(redactBytes(exchange.inBand(error), redact), claim);
+    this.#clientStream.endInError(repeat && redactBytes([repeat], redact), claim);
     return result;
   }
 
@@ -533,8 +559,9 @@ export class Conversation {
     const repeat = (this.#exchange ?? exchange).repeatInBand(error);
     const result = this.#buildResult(200, error);
     await this.#settle(result);
-    this.#clientStream?.write(redactBytes(pieces, redact));
-    this.#clientStream?.endInError(repeat && redactBytes([repeat], redact));
+    const claim = this.#race.conclude();
+    this.#clientStream?.write(redactBytes(pieces, redact), claim);
+    this.#clientStream?.endInError(repeat && redactBytes([repeat], redact), claim);
     return result;
   }
 

@@ -1,6 +1,6 @@
 /** Chat and the side endpoints: how their requests are converted, sent and repeated. */
 
-import type { CanonicalError, ClientRequest, Codec, Exchange, ExchangeOptions, ProviderProfile } from '@sluice/core';
+import type { CanonicalError, ClientRequest, Codec, Exchange, ExchangeOptions, Note, ProviderProfile } from '@sluice/core';
 import { buildTokenEstimate, CODECS } from '@sluice/core/engine';
 import type { ModelInAnswer } from '../config/options.ts';
 import type { Logger } from '../observe/log.ts';
@@ -40,6 +40,8 @@ export interface PreparedRequest {
   exchange: Exchange;
   call: Call | Outcome;
   observer: AttemptObserver | undefined;
+  /** What the candidate does not get of the state that the request refers to. */
+  notes: readonly Note[];
 }
 
 /** Chat requests: streams or whole responses. A request is repeated without optional fields that its target rejects. */

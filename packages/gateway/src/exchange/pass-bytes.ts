@@ -14,7 +14,7 @@ import { findObject } from './known-endpoints.ts';
 import { findMissingEndpoint } from './missing-endpoint.ts';
 import type { Result } from './model-request.ts';
 import type { ExchangeObserver } from './observer.ts';
-import type { ExchangeRecord } from './record.ts';
+import type { AttemptRecord, ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, type Progress, sendReply } from './reply.ts';
 import {
   createConnectionError,
@@ -132,12 +132,18 @@ class Passage implements Receiver {
 
   begin(call: Call): void {
     this.#called = call;
-    const { connection, observer } = this.#forwarded;
+    const { connection, observer, record } = this.#forwarded;
     const { dialer } = this.#services;
+    const transport = observer?.attempt(this.#endpoint.provider).tap(dialer) ?? dialer;
+    const dial = (): void => {
+      if (this.#state !== 'waiting') return;
+      this.#deadline.expect(this.#headMs);
+      this.#line = transport.dial(call, this);
+    };
     connection.listen(this.#onInterruption);
-    this.#startAttempt();
-    this.#deadline.expect(this.#headMs);
-    this.#line = (observer?.attempt(this.#endpoint.provider).tap(dialer) ?? dialer).dial(call, this);
+    const recorded = record.beforeSending(this.#startAttempt());
+    if (recorded) void recorded.then(connection.guard(dial));
+    else dial();
     if (connection.isInterrupted) this.#onInterruption();
   }
 
@@ -165,9 +171,9 @@ class Passage implements Receiver {
     this.#forwarded.record.attempt?.connected();
   }
 
-  #startAttempt(): void {
+  #startAttempt(): AttemptRecord {
     const { id: provider, protocol } = this.#endpoint.provider;
-    this.#forwarded.record.startAttempt({ provider, protocol, model: this.#progress.model });
+    return this.#forwarded.record.startAttempt({ provider, protocol, model: this.#progress.model });
   }
 
   start(status: number, headers: Record<string, string>): void {

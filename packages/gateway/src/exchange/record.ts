@@ -46,10 +46,15 @@ export class ExchangeRecord {
   #spent = 0;
   #assumed = 0;
   #state: 'new' | 'open' | 'settled' = 'new';
+  /** The last attempt. */
   #attempt: AttemptRecord | undefined;
+  /** The attempt whose response the client receives; undefined before its content. */
+  #chosen: AttemptRecord | undefined;
+  /** Attempts that have not ended: two, when a slow stream is hedged. */
+  readonly #running: AttemptRecord[] = [];
   #attempts = 0;
   #body: BodyFacts = {};
-  /** The write that has to be durable before the client receives content. */
+  /** The write of the exchange. */
   #opening: Write | undefined;
 
   constructor(keeping: RecordKeeping | undefined) {
@@ -90,9 +95,9 @@ export class ExchangeRecord {
     return this.#keeping !== undefined;
   }
 
-  /** What is known of the current attempt; undefined before the first. */
+  /** What is known of the attempt whose response the client receives, or of the last one; undefined before the first. */
   get attempt(): AttemptRecord | undefined {
-    return this.#attempt;
+    return this.#chosen ?? this.#attempt;
   }
 
   /** What is known of the body of the request; nothing before the record is opened. */
@@ -129,10 +134,11 @@ export class ExchangeRecord {
   /** A request is about to be sent to an upstream. */
   startAttempt(target: AttemptTarget): AttemptRecord {
     this.#attempts++;
-    const attempt = new AttemptRecord(this.#attempts, this.#now, target.price);
+    const attempt = new AttemptRecord(this.#attempts, this.#now, target);
     this.#attempt = attempt;
+    this.#running.push(attempt);
     if (this.#keeping && this.#state === 'open')
-      this.#opening = this.#keeping.ledger.openAttempt({
+      attempt.opening = this.#keeping.ledger.openAttempt({
         exchange_id: this.#admission.id,
         number: attempt.number,
         // Monotonic, so that a step of the wall clock does not reorder attempts.
@@ -153,24 +159,25 @@ export class ExchangeRecord {
     const used = { ...usage, input_tokens: input, output_tokens: output };
     void this.#keeping.ledger.reportProgress({
       ...countTokens(used),
-      cost_micros: attempt.price?.(used) ?? null,
+      cost_micros: attempt.target.price?.(used) ?? null,
       exchange_id: this.#admission.id,
       number: attempt.number,
     });
   }
 
-  /** Of two attempts at the same time, this one's response is sent. */
+  /** The response of this attempt is sent. The exchange has its provider and model, whatever was requested beside it. */
   choose(attempt: AttemptRecord): void {
-    this.#attempt = attempt;
+    this.#chosen = attempt;
   }
 
   /**
-   * An attempt has ended, by default the current one. Later calls for the same attempt have no effect and return
+   * An attempt has ended, by default the last one. Later calls for the same attempt have no effect and return
    * false.
    */
   endAttempt(end: AttemptEnd, attempt: AttemptRecord | undefined = this.#attempt): boolean {
     if (!attempt || attempt.isSettled) return false;
     attempt.isSettled = true;
+    this.#running.splice(this.#running.indexOf(attempt), 1);
     const totals = readTotals(end);
     this.#totals.add(totals);
     this.#charge(end, attempt);
@@ -193,9 +200,18 @@ export class ExchangeRecord {
     else if (this.admission && (usage || possiblyBilled)) this.#assumed += this.admission.assume(this.#now() - attempt.startedAt);
   }
 
-  /** What the client has to wait for before it receives content; undefined when it need not wait. */
-  beforeContent(): Promise<void> | undefined {
-    return this.#opening && !this.#opening.isDurable ? this.#waitFor(this.#opening) : undefined;
+  /**
+   * What a request with a budget waits for before it is sent: after a crash, only an attempt with a row counts. Undefined
+   * when it need not wait.
+   */
+  beforeSending(attempt: AttemptRecord): Promise<void> | undefined {
+    return this.admission?.isReserved ? this.beforeContent(attempt) : undefined;
+  }
+
+  /** What the client has to wait for before it receives content of an attempt; undefined when it need not wait. */
+  beforeContent(attempt: AttemptRecord | undefined = this.#attempt): Promise<void> | undefined {
+    const write = attempt?.opening ?? this.#opening;
+    return write && !write.isDurable ? this.#waitFor(write) : undefined;
   }
 
   /**
@@ -205,9 +221,9 @@ export class ExchangeRecord {
   settle(end: ExchangeEnd): Promise<void> | undefined {
     if (!this.#keeping || this.#state !== 'open') return undefined;
     const { ledger } = this.#keeping;
-    const attempt = this.#attempt;
-    // No attempt stays open after its exchange; this one was ended by a bug of the gateway.
-    if (attempt && !attempt.isSettled) this.endAttempt({ ending: end.ending, error: end.error, possiblyBilled: true });
+    const { attempt } = this;
+    // No attempt stays open after its exchange; these were ended by a bug of the gateway.
+    for (const open of [...this.#running]) this.endAttempt({ ending: end.ending, error: end.error, possiblyBilled: true }, open);
     this.#state = 'settled';
     const time = { from: this.#startedAt, to: this.#now() };
     const settlement = buildSettlement(end, end.status, this.#totals.sum, attempt, time);
@@ -215,6 +231,9 @@ export class ExchangeRecord {
       Object.assign(settlement, {
         id: this.#admission.id,
         ts: this.#admission.ts + time.to - time.from,
+        provider: attempt?.target.provider ?? null,
+        upstream_protocol: attempt?.target.protocol ?? null,
+        model: this.#redact(attempt?.target.model),
         model_answered: this.#redact(attempt?.modelAnswered),
         assumed_micros: this.#assumed,
         queue_ms: end.queue_ms ?? null,
@@ -357,12 +376,14 @@ export class AttemptRecord {
   /** Ids of the rules that the response breaks. */
   rules: readonly string[] = [];
   isSettled = false;
-  readonly price: PriceUsage | undefined;
+  readonly target: AttemptTarget;
+  /** The write of its row; undefined when it is not recorded. */
+  opening: Write | undefined;
 
-  constructor(number: number, now: () => number, price?: PriceUsage) {
+  constructor(number: number, now: () => number, target: AttemptTarget) {
     this.number = number;
     this.#now = now;
-    this.price = price;
+    this.target = target;
     this.startedAt = now();
   }
 

@@ -12,17 +12,10 @@ import {
   mayBeBilled,
   type RefusedField,
 } from '../upstream/retry.ts';
-import { type ClientConnection, waitFor } from './client-connection.ts';
+import type { ClientConnection } from './client-connection.ts';
+import { chooseFinish, type Finish, type Lane, LOST, type Race } from './race.ts';
 import type { AttemptRecord, ExchangeRecord } from './record.ts';
-import {
-  type Candidate,
-  createPausedError,
-  formatProvider,
-  type Outcome,
-  readUpstreamMessage,
-  type Services,
-  STOPPED,
-} from './types.ts';
+import { type Candidate, createPausedError, formatProvider, type Outcome, readUpstreamMessage, type Services } from './types.ts';
 
 /** Sends a request to one candidate after the other until one of them responds. */
 export class AttemptLoop {
@@ -34,14 +27,14 @@ export class AttemptLoop {
   #attempts = 0;
   /** Those to each candidate. */
   readonly #attemptsAt = new Map<Candidate, number>();
-  /** Attempts that have not ended. */
+  /** Attempts that have not ended, and those that wait for their reservation. */
   #running = 0;
   /** The outcome of the last attempt. */
   #last: Outcome | undefined;
+  /** When targets may be retried that were in a pause when they lost, by the monotonic clock. */
+  readonly #pausedUntil = new Map<Candidate, number>();
   /** The budgets of the request allow no further attempt. */
   #isOverBudget = false;
-  /** The candidate of the last attempt. */
-  #current: Candidate | undefined;
 
   constructor(options: AttemptLoopOptions, services: Services) {
     this.#options = options;
@@ -62,17 +55,18 @@ export class AttemptLoop {
     );
     this.#options.record.endAttempt({ ending: 'upstream_error', possiblyBilled: true }, before);
     this.#count(candidate);
-    return this.#options.record.startAttempt({ provider: provider.id, protocol: provider.protocol, model, price: before.price });
+    return this.#options.record.startAttempt(before.target);
   }
 
   /**
    * Counts a request that is sent again without an optional field that the target rejected. False when no retry is left
    * for it.
    */
-  repeatWithout(field: RefusedField, candidate: Candidate, { message }: CanonicalError): boolean {
+  repeatWithout(field: RefusedField, lane: Lane, { message }: CanonicalError): boolean {
+    const { candidate } = lane;
     const { provider, model } = candidate;
     const { log, budget } = this.#services;
-    if (this.#isExhausted || this.#options.connection.isInterrupted || !budget.spend()) return false;
+    if (lane.isOver || this.#isExhausted || this.#options.connection.isInterrupted || !budget.spend()) return false;
     log.info(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, field, reason: message },
       'provider rejected an optional field; retrying without it',
@@ -85,9 +79,10 @@ export class AttemptLoop {
    * Counts a request for the whole response, after the target has rejected a request to continue it. False when no
    * attempt is left for it.
    */
-  repeatFromStart(candidate: Candidate, { message }: CanonicalError): boolean {
+  repeatFromStart(lane: Lane, { message }: CanonicalError): boolean {
+    const { candidate } = lane;
     const { provider, model } = candidate;
-    if (this.#isExhausted || this.#options.connection.isInterrupted) return false;
+    if (lane.isOver || this.#isExhausted || this.#options.connection.isInterrupted) return false;
     this.#services.log.info(
       { request_id: this.#options.id, attempt: this.#attempts, provider: provider.id, model, reason: message },
       'provider rejected a prefill; requesting the whole response',
@@ -101,42 +96,51 @@ export class AttemptLoop {
     this.#services.budget.earn();
     let outcome: Outcome = { is: 'failed', error: reason };
     const left = [...candidates];
-    for (let attempt = this.#next(left); attempt; attempt = this.#next(left)) {
-      outcome = await this.#hedge(attempt, left);
+    for (let turn = this.#next(left); turn; turn = this.#next(left)) {
+      const finish = await this.#hedge(turn, left);
+      outcome = finish.outcome;
       if (!this.#mayGoOn(outcome) || this.#isExhausted) return outcome;
-      this.#putSiblingsLast(left, outcome.error);
+      this.#putSiblingsLast(left, finish.candidate, outcome.error);
     }
     return candidates.length > 0 ? this.#probePaused(candidates, outcome) : outcome;
   }
 
   /** A failure that is not about the key would happen with the other keys of the same server, too. */
-  #putSiblingsLast(left: Candidate[], error: CanonicalError): void {
-    const failed = this.#current;
-    if (failed?.endpointId === undefined || left.length < 2 || isKeyFault(error)) return;
+  #putSiblingsLast(left: Candidate[], failed: Candidate, error: CanonicalError): void {
+    if (failed.endpointId === undefined || left.length < 2 || isKeyFault(error)) return;
     const isSibling = ({ origin, provider }: Candidate): boolean =>
       origin === failed.origin && provider.id === failed.provider.id;
     left.push(...left.splice(0).sort((a, b) => Number(isSibling(a)) - Number(isSibling(b))));
   }
 
   /**
-   * Runs an attempt, and one at the next target, too, when there is no content after `recovery.hedge_after`. The first
-   * content wins, and the other request is cancelled.
+   * Runs a turn, and one at the next target, too, when there is no content after `recovery.hedge_after`. The first
+   * content wins, and the other lane ends. Its target may still be requested later.
    */
-  async #hedge(attempt: () => Promise<Outcome>, left: Candidate[]): Promise<Outcome> {
-    const { recovery, connection, mayHedge, isTaken } = this.#options;
-    if (recovery.hedgeAfterMs === 0 || left.length === 0 || !mayHedge()) return attempt();
-    const first = attempt();
+  async #hedge(turn: Turn, left: Candidate[]): Promise<Finish> {
+    const { recovery, connection, race, mayHedge } = this.#options;
+    const first = this.#runTurn(turn);
+    if (recovery.hedgeAfterMs === 0 || left.length === 0 || !mayHedge || race.wasClaimed) return first;
     const isLate = await outlasts(first, recovery.hedgeAfterMs, connection);
     // The first request may still be repeated on a new connection, for which one attempt stays free.
-    const isAllowed = isLate && !isTaken() && !connection.isInterrupted && this.#attempts < this.#services.limits.retries;
+    const isAllowed = isLate && !race.wasClaimed && !connection.isInterrupted && this.#attempts < this.#services.limits.retries;
     const next = isAllowed ? this.#next(left) : undefined;
     if (!next) return first;
     this.#services.log.info(
       { request_id: this.#options.id, attempt: this.#attempts, after_ms: recovery.hedgeAfterMs, may_be_billed: true },
       'no content yet; requesting the next target, too',
     );
-    const [one, other] = await Promise.all([first, next()]);
-    return isUnanswered(one) && other.is !== 'lost' ? other : one;
+    const [one, other] = await Promise.all([first, this.#runTurn(next)]);
+    // Also a target that was not requested, because the budgets do not allow two attempts at the same time.
+    const isUsable = ({ outcome, candidate }: Finish): boolean => outcome.is === 'lost' || this.#countAt(candidate) === 0;
+    left.unshift(...[one, other].filter(isUsable).map(({ candidate }) => candidate));
+    return chooseFinish(one, other);
+  }
+
+  /** A turn in a lane of its own. A lane whose turn throws ends with the race. */
+  async #runTurn({ candidate, run }: Turn): Promise<Finish> {
+    const lane = this.#options.race.enter(candidate);
+    return lane.leave(await run(lane));
   }
 
   /** Whether another attempt may lead to a response. */
@@ -146,18 +150,13 @@ export class AttemptLoop {
   }
 
   /** The attempt at the next target that is not paused. */
-  #next(left: Candidate[]): (() => Promise<Outcome>) | undefined {
+  #next(left: Candidate[]): Turn | undefined {
     const { breakers } = this.#services;
     for (let candidate = left.shift(); candidate; candidate = left.shift()) {
-      const target = candidate;
-      const admission = breakers.admit(target.key);
-      if (admission === 'probe') return () => this.#probe(target);
-      if (admission === 'usual')
-        return () =>
-          this.#tryTarget(
-            target,
-            left.some(({ key }) => breakers.isWell(key)),
-          );
+      const admission = breakers.admit(candidate.key);
+      if (admission === 'probe') return { candidate, run: (lane) => this.#probe(lane) };
+      const hasOthers = (): boolean => left.some(({ key }) => breakers.isWell(key));
+      if (admission === 'usual') return { candidate, run: (lane) => this.#tryTarget(lane, hasOthers()) };
     }
     return undefined;
   }
@@ -174,17 +173,17 @@ export class AttemptLoop {
     const probed = breakers.probe(keys);
     const candidate = candidates.find(({ key }) => key === probed);
     if (!candidate) return hasTried ? outcome : { is: 'failed', error: createPausedError(breakers.pause(keys) ?? NO_PAUSE) };
-    const result = await this.#probe(candidate);
+    const { outcome: result } = await this.#runTurn({ candidate, run: (lane) => this.#probe(lane) });
     // The failure of a target that was not paused says more.
     return result.is === 'failed' && hasTried ? outcome : result;
   }
 
   /** One attempt without retries. If it fails, the error says that the target is paused. */
-  async #probe(candidate: Candidate): Promise<Outcome> {
+  async #probe(lane: Lane): Promise<Outcome> {
     const { breakers } = this.#services;
-    const { key } = candidate;
+    const { key } = lane.candidate;
     try {
-      const outcome = await this.#attempt(candidate, 'never');
+      const outcome = await this.#attempt(lane, 'never');
       const left = breakers.pause([key]);
       return outcome.is === 'failed' && left && !keepsStatus(outcome.error) && !this.#options.connection.isStopped
         ? { is: 'failed', error: createPausedError({ ...left, reason: outcome.error.message }) }
@@ -198,51 +197,74 @@ export class AttemptLoop {
    * Retries the same target when there is no other. When there is one, the target is retried once, and only after a
    * wait of at most `recovery.retry_same_target`: another target may respond at once.
    */
-  async #tryTarget(candidate: Candidate, hasOthers: boolean): Promise<Outcome> {
-    const { connection } = this.#options;
+  async #tryTarget(lane: Lane, hasOthers: boolean): Promise<Outcome> {
+    const { candidate } = lane;
+    let wait = this.#findRestOfPause(candidate);
     for (;;) {
-      const outcome = await this.#attempt(candidate, 'once');
+      if (wait !== undefined && !(await this.#pause(lane, wait))) return lane.explainEnd();
+      const outcome = await this.#attempt(lane, 'once');
       if (!this.#mayGoOn(outcome)) return outcome;
-      const wait = hasOthers ? this.#pauseBeforeOthers(outcome, candidate) : this.#pauseAfter(outcome.error, candidate);
+      wait = hasOthers ? this.#pauseBeforeOthers(outcome, candidate) : this.#pauseAfter(outcome.error, candidate);
       if (wait === undefined) return outcome;
-      if (await waitFor(wait, connection)) continue;
-      return connection.isGone ? { is: 'gone' } : { is: 'failed', error: connection.stopError ?? STOPPED };
     }
   }
 
-  async #attempt(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
-    const { admission, isTaken } = this.#options;
-    if (isTaken()) return { is: 'lost' };
-    if (admission && (this.#last || this.#running > 0) && !(await this.#extend(admission))) return this.#last ?? { is: 'lost' };
-    this.#current = candidate;
-    this.#count(candidate);
-    // A request with a budget is repeated by the loop alone, which extends its reservation first.
-    const outcome = await this.#run(candidate, this.#isSpent(candidate) || admission?.isReserved ? 'never' : repeat);
-    this.#last = outcome;
-    this.#record(candidate, outcome);
-    return outcome;
+  /** Waits before the next attempt; false when there is none. A target that loses meanwhile is not retried earlier. */
+  async #pause(lane: Lane, ms: number): Promise<boolean> {
+    const until = this.#options.connection.clock.now() + ms;
+    const isOver = await lane.wait(ms);
+    if (!isOver) this.#pausedUntil.set(lane.candidate, until);
+    return isOver;
   }
 
-  async #run(candidate: Candidate, repeat: Call['repeat']): Promise<Outcome> {
-    const { router } = this.#services;
-    router.began(candidate);
+  #findRestOfPause(candidate: Candidate): number | undefined {
+    const until = this.#pausedUntil.get(candidate);
+    this.#pausedUntil.delete(candidate);
+    return until === undefined ? undefined : Math.max(0, until - this.#options.connection.clock.now());
+  }
+
+  async #attempt(lane: Lane, repeat: Call['repeat']): Promise<Outcome> {
+    const { candidate } = lane;
+    const { admission } = this.#options;
+    const before = this.#last;
     this.#running++;
     try {
-      return await this.#options.attempt(candidate, repeat);
+      if (admission && (before || this.#running > 1) && !(await this.#extend(lane, admission)))
+        return lane.isOver || this.#options.connection.isInterrupted ? lane.explainEnd() : (before ?? LOST);
+      // Asked after what was awaited: meanwhile another upstream may have sent content, or have used up the attempts.
+      if (lane.isOver) return LOST;
+      if (before && this.#attempts > this.#services.limits.retries) return before;
+      this.#count(candidate);
+      // A request with a budget is repeated by the loop alone, which extends its reservation first.
+      const outcome = await this.#run(lane, this.#isSpent(candidate) || admission?.isReserved ? 'never' : repeat);
+      this.#last = outcome;
+      this.#record(candidate, outcome);
+      return outcome;
     } finally {
       this.#running--;
-      router.ended(candidate);
+    }
+  }
+
+  async #run(lane: Lane, repeat: Call['repeat']): Promise<Outcome> {
+    const { router } = this.#services;
+    router.began(lane.candidate);
+    try {
+      return await this.#options.attempt(lane, repeat);
+    } finally {
+      router.ended(lane.candidate);
     }
   }
 
   /**
-   * Whether the budgets of the request allow another attempt, beside those that are running; if not, the last outcome is
-   * the result.
+   * Whether the budgets of the request allow this attempt beside those that are running; if not, the last outcome is the
+   * result. False when the lane ends before that is known.
    */
-  async #extend(admission: Admission): Promise<boolean> {
-    const charged = this.#options.record.charged + this.#running * admission.unit;
-    const isAllowed = await this.#services.gate.extend(admission, charged);
-    if (this.#running === 0) this.#isOverBudget = !isAllowed;
+  async #extend(lane: Lane, admission: Admission): Promise<boolean> {
+    const isAlone = this.#running === 1;
+    const charged = this.#options.record.charged + (this.#running - 1) * admission.unit;
+    const extended = this.#services.gate.extend(admission, charged);
+    const isAllowed = extended instanceof Promise ? (await lane.waitFor(extended)) && (await extended) : extended;
+    if (isAlone) this.#isOverBudget = !isAllowed;
     return isAllowed;
   }
 
@@ -345,18 +367,21 @@ export interface AttemptLoopOptions {
   /** What the request holds at the gate; undefined without limits. */
   admission: Admission | undefined;
   recovery: RecoveryOptions;
-  /** Whether two targets may be asked at the same time: for a stream without content. */
-  mayHedge: () => boolean;
-  /** Whether a target has responded with content, and has not broken off since. */
-  isTaken: () => boolean;
+  /** Who may write to the client. */
+  race: Race;
+  /** Whether two targets may be requested at the same time: for a stream. */
+  mayHedge: boolean;
   /** Whether another target may continue a broken response. */
   mayContinue: () => boolean;
-  /** Sends the request to one candidate, once. Nothing reaches the client before the candidate has sent content. */
-  attempt: (candidate: Candidate, repeat: Call['repeat']) => Promise<Outcome>;
+  /** Sends the request to the candidate of a lane, once. Nothing reaches the client before the lane has claimed it. */
+  attempt: (lane: Lane, repeat: Call['repeat']) => Promise<Outcome>;
 }
 
-/** Nothing of the response was sent to the client. */
-const isUnanswered = ({ is }: Outcome): boolean => is === 'lost' || is === 'failed';
+/** What is done with one candidate, in its lane. */
+interface Turn {
+  readonly candidate: Candidate;
+  readonly run: (lane: Lane) => Promise<Outcome>;
+}
 
 /** Whether a promise is pending after this time. False when the exchange is interrupted. */
 function outlasts(pending: Promise<unknown>, ms: number, connection: ClientConnection): Promise<boolean> {

@@ -8,6 +8,7 @@ import type { Call, Line, Receiver, Wait } from '../upstream/dialer.ts';
 import type { ClientStream } from './client-stream.ts';
 import type { Continuation } from './continuation.ts';
 import { ResponseMeter } from './limits.ts';
+import { type Claim, LOST } from './race.ts';
 import { explainStreamError, readRefusal, redactBytes } from './read-reply.ts';
 import {
   type Attempt,
@@ -38,15 +39,18 @@ export function attemptStream(call: Call, attempt: Attempt, end: StreamEnd): Str
 /** A stream that was requested. */
 export interface StreamRun {
   outcome: Promise<Outcome>;
-  /** Another upstream has responded first. Has no effect after content, or after its end; then it returns false. */
-  cancel(): boolean;
+  /** Another upstream has the client. Has no effect after the end; then it returns false. */
+  cancel: () => boolean;
 }
 
 /** The client's side of a stream. */
 export interface StreamEnd {
   clientStream: ClientStream;
-  /** The first content has arrived; the headers are those of the upstream's response. */
-  onFirstContent: (headers: Record<string, string>) => void;
+  /**
+   * The first content has arrived; the headers are those of the upstream's response. Returns the right to send it to the
+   * client; undefined when another upstream has that.
+   */
+  claim: (headers: Record<string, string>) => Claim | undefined;
   /** Continues a stream that breaks off; undefined when it ends in an error. */
   continuation?: Continuation | undefined;
   /** Records how the response ends. Its last bytes are held back until the promise resolves. */
@@ -87,6 +91,8 @@ class StreamAttempt implements Receiver {
   #bytes = 0;
   /** An error that another upstream may make up for: known after its chunk is converted. */
   #breakage: CanonicalError | undefined;
+  /** The right to send the content to the client. */
+  #claim: Claim | undefined;
 
   constructor(attempt: Attempt, end: StreamEnd, resolve: (outcome: Outcome) => void, reject: (cause: unknown) => void) {
     this.#attempt = attempt;
@@ -142,10 +148,14 @@ class StreamAttempt implements Receiver {
   }
 
   cancel(): boolean {
-    if (this.#isSettled || hasContent(this.#phase)) return false;
-    this.#line?.hangUp();
-    this.#settle({ is: 'lost' });
+    if (this.#isSettled) return false;
+    this.#lose();
     return true;
+  }
+
+  #lose(): void {
+    this.#line?.hangUp();
+    this.#settle(LOST);
   }
 
   again(): void {
@@ -201,9 +211,18 @@ class StreamAttempt implements Receiver {
       return;
     }
     const pieces = this.#stream.push(chunk);
+    if (this.#hasLost) {
+      this.#lose();
+      return;
+    }
     if (this.#end.continuation && this.#handOver(pieces, this.#end.continuation)) return;
     this.#pass(pieces);
     if (this.#stream.hasFailed) this.end();
+  }
+
+  /** Whether the content belongs to nobody: another upstream has the client. */
+  get #hasLost(): boolean {
+    return hasContent(this.#phase) && !this.#claim;
   }
 
   /** Whether the rest of the response is left to another upstream, or no upstream continues what was sent. */
@@ -245,7 +264,7 @@ class StreamAttempt implements Receiver {
     this.#enter(after);
     if (!hasContent(after) || hasContent(before)) return;
     this.#attempt.log.hadContent();
-    this.#end.onFirstContent(this.#head.headers);
+    this.#claim = this.#end.claim(this.#head.headers);
   }
 
   #pass(pieces: Iterable<Uint8Array>): void {
@@ -267,7 +286,7 @@ class StreamAttempt implements Receiver {
     for (const piece of pieces) this.#held.push(piece);
     if (this.#gate === 'waiting') return;
     const isEnd = this.#phase.is === 'ending';
-    const recorded = isEnd ? this.#recordEnd() : this.#attempt.record.beforeContent();
+    const recorded = isEnd ? this.#recordEnd() : this.#attempt.record.beforeContent(this.#attempt.log);
     if (!recorded) {
       this.#openGate(isEnd);
       return;
@@ -305,9 +324,11 @@ class StreamAttempt implements Receiver {
   }
 
   #write(pieces: Iterable<Uint8Array>): void {
+    const claim = this.#claim;
+    if (!claim) return;
     const { clientStream } = this.#end;
     const { redact } = this.#attempt;
-    for (const piece of this.#stream.hasError ? [redactBytes(pieces, redact)] : pieces) clientStream.write(piece);
+    for (const piece of this.#stream.hasError ? [redactBytes(pieces, redact)] : pieces) clientStream.write(piece, claim);
     if (clientStream.isFull) this.#wait();
   }
 
@@ -333,6 +354,10 @@ class StreamAttempt implements Receiver {
   }
 
   #close(pieces: Iterable<Uint8Array>): void {
+    if (this.#hasLost) {
+      this.#lose();
+      return;
+    }
     if (this.#end.continuation && this.#handOver(pieces, this.#end.continuation)) return;
     this.#pass(pieces);
     if (this.#isSettled) return;
@@ -347,16 +372,16 @@ class StreamAttempt implements Receiver {
 
   #complete(): void {
     const { error } = this.#stream;
-    if (this.#reading !== 'gone') this.#endStream(error);
+    if (this.#reading !== 'gone' && this.#claim) this.#endStream(error, this.#claim);
     this.#settle({ is: 'answered', ...(error && { error }) });
   }
 
-  #endStream(error: CanonicalError | undefined): void {
+  #endStream(error: CanonicalError | undefined, claim: Claim): void {
     const { clientStream } = this.#end;
     const { exchange, redact } = this.#attempt;
     const repeat = error && exchange.repeatInBand(error);
-    if (error) clientStream.endInError(repeat && redactBytes([repeat], redact));
-    else clientStream.end();
+    if (error) clientStream.endInError(repeat && redactBytes([repeat], redact), claim);
+    else clientStream.end(claim);
   }
 
   /** The upstream sent an error, or something that is not a response, in place of content. */

@@ -4,6 +4,7 @@ import {
   type CanonicalError,
   CodecError,
   type Exchange,
+  type Note,
   type PassRequest,
   type ProtocolId,
   type Provider,
@@ -179,6 +180,8 @@ export interface Candidate extends ProviderEndpoint, Routable {
 /** What an attempt at one upstream needs, for streams and whole responses. */
 export interface Attempt {
   exchange: Exchange;
+  /** What the candidate does not get of the state that the request refers to. */
+  notes: readonly Note[];
   candidate: Candidate;
   /** By `services.now`. */
   startedAt: number;

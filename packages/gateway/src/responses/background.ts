@@ -4,6 +4,7 @@ import { type CanonicalError, encodeSse, type SseFrame } from '@sluice/core';
 import { ClientStream, encodeHeartbeat } from '../exchange/client-stream.ts';
 import { Conversation } from '../exchange/conversation.ts';
 import type { ModelRequest, Result } from '../exchange/model-request.ts';
+import { Race } from '../exchange/race.ts';
 import type { ExchangeRecord } from '../exchange/record.ts';
 import { buildExchangeHeaders, STREAM_HEADERS } from '../exchange/reply.ts';
 import { findEnding, type Services } from '../exchange/types.ts';
@@ -206,17 +207,19 @@ export function streamEvents(
   return new Promise((resolve) => {
     let next = startingAfter + 1;
     let isWaiting = false;
+    // No upstream writes to this client: it reads what is stored.
+    const claim = new Race(connection).conclude();
     const finish = (): void => {
       unwatch();
       connection.unlisten(finish);
       stream.close();
-      if (!connection.isGone) stream.end();
+      if (!connection.isGone) stream.end(claim);
       resolve();
     };
     const send = connection.guard(() => {
       isWaiting = false;
       while (next < log.frames.length && !isWaiting) {
-        stream.write(Buffer.from(log.frames[next++] ?? ''));
+        stream.write(Buffer.from(log.frames[next++] ?? ''), claim);
         isWaiting = stream.isFull;
       }
       if (isWaiting) stream.onDrain(send);

@@ -3,6 +3,7 @@
 import { encodeSse } from '@sluice/core';
 import { ClientStream } from '../exchange/client-stream.ts';
 import type { ModelRequest, Result } from '../exchange/model-request.ts';
+import { Race } from '../exchange/race.ts';
 import { buildExchangeHeaders, STREAM_HEADERS } from '../exchange/reply.ts';
 import type { Services } from '../exchange/types.ts';
 import { buildUnstarted } from './background.ts';
@@ -33,11 +34,13 @@ export async function warmUp(request: ModelRequest, parts: StateParts, services:
     ['response.in_progress', response],
     ['response.completed', completed],
   ];
+  const claim = new Race(connection).conclude();
   for (const [number, [type, object]] of events.entries())
     stream.write(
       Buffer.from(encodeSse({ event: type, data: JSON.stringify({ type, sequence_number: number, response: object }) })),
+      claim,
     );
-  stream.end();
+  stream.end(claim);
   return { ...progress, status: 200, ending: 'answered' };
 }
 
