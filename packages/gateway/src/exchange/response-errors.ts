@@ -8,6 +8,9 @@ export const HOPELESS = { should_retry: 'false' } as const;
 /** The upstream received the request and may have processed it. */
 export const PROCESSED = { may_be_billed: true } as const;
 
+/** The upstream has processed the request and sent a response that cannot be used: the same request is not sent there again. */
+export const UNUSABLE = { ...PROCESSED, unusable: true } as const;
+
 /** The upstream as error messages name it. */
 export const formatProvider = ({ provider }: { provider: { readonly id: string } }): string => `provider "${provider.id}"`;
 

@@ -55,7 +55,7 @@ import type { ExchangeObservers } from './observer.ts';
 import type { PendingBytes } from './pending-bytes.ts';
 import type { AttemptRecord, ExchangeRecord, RecordKeeping } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
-import { createInvalidResponse, HOPELESS, PROCESSED, REMEDY } from './response-errors.ts';
+import { createInvalidResponse, HOPELESS, PROCESSED, REMEDY, UNUSABLE } from './response-errors.ts';
 import type { ResponseKeeper } from './state.ts';
 
 export { formatProvider } from './response-errors.ts';
@@ -318,6 +318,7 @@ export const createEmptyResponseError = (name: string): CanonicalError => ({
   code: 'UPSTREAM_ERROR',
   message: `${name} sent an empty response`,
   http_status: 502,
+  details: UNUSABLE,
 });
 
 /** Every target of the request is paused. */
@@ -418,15 +419,17 @@ export const findRedirectError = (name: string, status: number): CanonicalError 
 /** Neither a response nor an error of the protocol. The message names its content type and does not quote the body. */
 export function createInvalidResponseError(name: string, headers: Record<string, string>): CanonicalError {
   const type = /^[\w.+-]{1,60}\/[\w.+-]{1,60}/.exec(headers['content-type'] ?? '')?.[0] ?? 'data without a content type';
-  return createInvalidResponse(`${name} responded with ${type} that does not match its protocol; ${REMEDY}`);
+  return createInvalidResponse(`${name} responded with ${type} that does not match its protocol; ${REMEDY}`, UNUSABLE);
 }
 
 /** An invalid response is the upstream's fault, whatever code the codec gave the error. */
 export function toUpstreamError(error: CanonicalError, name: string): CanonicalError {
-  if (error.upstream || error.code === 'INCOMPATIBLE_FEATURE' || error.code === 'STREAM_TRUNCATED') return error;
+  if (error.upstream || error.code === 'STREAM_TRUNCATED') return error;
+  const details = { ...error.details, ...UNUSABLE };
   // Found by the gateway, which names the provider.
-  if (error.message.startsWith(name)) return error;
-  return { ...error, message: `${name} sent an invalid response: ${error.message}`, code: 'UPSTREAM_ERROR', http_status: 502 };
+  if (error.code === 'INCOMPATIBLE_FEATURE' || error.message.startsWith(name)) return { ...error, details };
+  const message = `${name} sent an invalid response: ${error.message}`;
+  return { ...error, details, message, code: 'UPSTREAM_ERROR', http_status: 502 };
 }
 
 /** Why a request could not be sent to any upstream. */

@@ -38,10 +38,11 @@ const VERDICTS = {
   INTERNAL: 'stop',
 } as const satisfies Record<ErrorCode, Verdict>;
 
-/** The verdict for an error; the upstream's `x-should-retry` overrides the default. */
+/** The verdict for an error; the upstream's `x-should-retry` overrides the default. A response that cannot be used was billed. */
 export function findVerdict({ code, details, upstream }: CanonicalError): Verdict {
   // A proxy's 503 may contain the word NOT_FOUND; its status decides.
   const verdict = code !== 'TIMEOUT' && upstream?.status === 503 ? 'again' : VERDICTS[code];
+  if (verdict !== 'stop' && details?.['unusable'] === true) return 'next';
   if (verdict === 'stop' || details?.['should_retry'] === undefined) return verdict;
   return details['should_retry'] === 'true' ? 'again' : 'next';
 }

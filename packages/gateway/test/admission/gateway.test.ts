@@ -377,6 +377,18 @@ describe.each(KINDS)('limits in $name', ({ name, options }) => {
         expect(await store.spending({ by: 'key', of: 'id-of-a', since: 0 })).toBe(status?.spent);
       });
 
+      test('a response with status 200 that cannot be used is charged once', async () => {
+        const { upstream, gateway, ask } = await start([createCaller('a', budget(100_000))]);
+        for (const body of ['{"choices":"x"}', '{"id":"x"}', 'oops']) {
+          upstream.play([{ send: whole(200, body) }]);
+          const before = (await listBudgets(gateway))[0]?.spent ?? 0;
+          expect((await ask('a', chat('an/m'))).status).toBe(502);
+          await idle(gateway);
+          expect(upstream.served).toHaveLength(1);
+          expect((await listBudgets(gateway))[0]?.spent).toBeGreaterThan(before);
+        }
+      });
+
       test('a failure that is not billed costs nothing', async () => {
         const { upstream, gateway, ask } = await start([createCaller('a', budget(1000))]);
         upstream.play([{ send: whole(401, '{"error":{"message":"no"}}') }]);

@@ -85,6 +85,7 @@ limits:
 | the upstream dies, stalls or sends an error after content | the stream ends with an error in the client's protocol | \`on_break: continue\`: the next target continues it |
 | an event that is not JSON | the same, because its content is lost | \`on_break: continue\`, or \`on_malformed: skip\` of the provider |
 | a stop reason, then silence | complete after 5 s | |
+| a response with status 200 that cannot be used: empty, invalid, not of the protocol | the next target; never the same one, because the request was billed | |
 | the request is too long for the model | the next target, without a retry | |
 | a content filter | an error, without a retry and without another target | |
 
@@ -103,7 +104,9 @@ The next target gets the same request with what the client has received as a tra
 A target that accepts a prefill is trusted to continue it: if it starts a different response instead, nothing shows that. Set \`profile: { prefill: false }\` for such a provider.
 
 ### How a slow stream is hedged
-Only streams are hedged, once, and only before content. The request that loses is cancelled and recorded as \`hedge_lost\`, with an estimate of its prompt. The log has a line for each second request.
+Only streams are hedged, once, and only before content. The first content decides: at that moment the other request is cancelled, or does not leave any more if it waits for a retry, a reservation or the ledger. It is recorded as \`hedge_lost\`, with an estimate of its prompt if it was sent. The log has a line for each second request.
+
+The exchange in the ledger has the provider and model that responded. If that stream breaks off, the target that lost may continue it, after the pause that it asked for.
 
 ## What upstreams do
 "Falls back" means that the next target gets the request; without another target, the client gets the error. "May be billed" marks requests that the provider may charge although no response arrived.

@@ -6,7 +6,7 @@ import { Faultd, type Script } from './faultd.ts';
 import { chunk, head, type Reply, streamHead, whole } from './http.ts';
 import { modelOf, modelsWithSpare, PAIRS, type Pair, providersAt, sparedModelOf, waysOf } from './pairs.ts';
 import { RawClient, requestText } from './raw-client.ts';
-import { good } from './scripts.ts';
+import { good, streamOf } from './scripts.ts';
 import { ask, type Started, startGateway } from './start.ts';
 
 // How many requests one client request costs upstream, counted at the upstream.
@@ -98,6 +98,40 @@ describe.each(BREAKS)('an upstream that sends $what before a $way', ({ sent, end
       expect(reply.headers['x-sluice-attempts']).toBe('3');
     }
   });
+});
+
+/** Responses that were paid for, and have nothing that a client could get. */
+const UNUSABLE: readonly { what: string; script: Script; only?: 'stream' | 'whole' }[] = [
+  { what: 'nothing', script: [{ send: whole(200, '') }] },
+  { what: 'text', script: [{ send: whole(200, 'oops') }] },
+  { what: 'an object without a response', script: [{ send: whole(200, '{"id":"x"}') }], only: 'whole' },
+  {
+    what: 'a response of wrong types',
+    script: [{ send: whole(200, '{"choices":"x","content":"x","output":"x","candidates":"x"}') }],
+    only: 'whole',
+  },
+  { what: 'an empty stream', script: streamOf(), only: 'stream' },
+  { what: 'a stream of other events', script: streamOf('data: {"hello":1}\n\n'), only: 'stream' },
+];
+
+test.each(
+  UNUSABLE.flatMap(({ what, script, only }) =>
+    waysOf(PAIRS)
+      // A whole response that is passed on unchanged is the client's to judge.
+      .filter(({ pair, stream }) => only === undefined || (only === 'stream' ? stream : !stream && !pair.isPassing))
+      .map((way) => ({ ...way, script, name: `${what}, ${way.name}` })),
+  ),
+)('a response with status 200 that cannot be used is requested once: $name', async ({ pair, stream, script }) => {
+  first.play(script);
+  const reply = await askPair(gateway.url, pair, stream);
+  expectRefused(pair.client, reply, 502);
+  expect(first.served).toHaveLength(1);
+  const failed = gateway.log().findLast(({ msg }) => msg === 'attempt failed');
+  expect(failed).toMatchObject({ request_id: reply.headers['x-sluice-request-id'], may_be_billed: true });
+  first.play(script);
+  second.play(good(pair, stream));
+  expectAnswered(pair, stream, await askPair(gateway.url, pair, stream, sparedModelOf(pair)));
+  expect(first.served).toHaveLength(1);
 });
 
 describe.each([

@@ -190,7 +190,11 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'a page in place of a response',
     script: () => [rig.note('first', {}), { send: whole(200, '<html>hello</html>', { 'content-type': 'text/html' }) }],
-    expected: () => ({ status: 502, ending: 'upstream_error', attempts: [{ ending: 'upstream_error', status: 200 }] }),
+    expected: () => ({
+      status: 502,
+      ending: 'upstream_error',
+      attempts: [{ ending: 'upstream_error', status: 200, possiblyBilled: true }],
+    }),
   },
 ];
 

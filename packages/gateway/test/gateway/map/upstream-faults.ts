@@ -223,7 +223,7 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
   },
   {
     fault: 'a wrong content type',
-    right: 'the bytes decide; anything else is 502 with the content type, and logged without secrets',
+    right: 'the bytes decide; anything else is 502 with the content type, and logged without secrets; may be billed',
     stream: [
       'upstream-answers › a stream with content type %j is read as a stream',
       'upstream-answers › a whole response with content type %s is streamed to a client that requested a stream',
@@ -236,6 +236,12 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
       'upstream-answers › an HTML page is an error: $name',
       'upstream-answers › an error page of a proxy is not forwarded: $name',
     ],
+  },
+  {
+    fault: '200 with a response that is empty or invalid',
+    right: '502 or a fallback; no retry at the same upstream; may be billed',
+    stream: ['upstream-attempts › a response with status 200 that cannot be used is requested once: $name'],
+    whole: ['upstream-attempts › a response with status 200 that cannot be used is requested once: $name'],
   },
   {
     fault: 'an event whose data is not JSON',
