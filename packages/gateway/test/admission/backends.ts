@@ -36,6 +36,12 @@ export interface LimitsServer {
   kill(): Promise<void>;
   /** Starts it again, without limits. */
   restart(): Promise<void>;
+  /** Forgets scripts, where the server keeps those of its clients. */
+  loseScripts?(): Promise<unknown>;
+  /** Ends all connections. */
+  cut(): Promise<unknown>;
+  /** Every write fails until it may be written again. */
+  setWritable(isWritable: boolean): Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -49,6 +55,9 @@ async function startRedis(): Promise<LimitsServer> {
     thaw: () => redis.thaw(),
     kill: () => redis.kill(),
     restart: () => redis.restart(),
+    loseScripts: () => redis.run((client) => client.script('FLUSH')),
+    cut: () => redis.run((client) => client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')),
+    setWritable: (isWritable) => redis.run((client) => client.config('SET', 'min-replicas-to-write', isWritable ? '0' : '1')),
     stop: () => redis.stop(),
   };
 }
@@ -56,6 +65,7 @@ async function startRedis(): Promise<LimitsServer> {
 async function startPostgres(): Promise<LimitsServer> {
   const postgres = await PostgresServer.start();
   const url = await postgres.createDatabase();
+  const cut = (): Promise<unknown> => postgres.query(url, END_OTHERS);
   return {
     url,
     createDriver: (options, events) => new PostgresDriver({ ...options, url, clock: REAL_CLOCK }, events),
@@ -65,9 +75,20 @@ async function startPostgres(): Promise<LimitsServer> {
     // A crash: the tables of limits are empty afterwards.
     kill: () => postgres.halt('SIGQUIT'),
     restart: () => postgres.resume(),
+    cut,
+    setWritable: async (isWritable) => {
+      const name = new URL(url).pathname.slice(1);
+      const value = isWritable ? 'off' : 'on';
+      await postgres.query(url, `BEGIN READ WRITE; ALTER DATABASE ${name} SET default_transaction_read_only = ${value}; COMMIT`);
+      await cut();
+    },
     stop: () => postgres.stop(),
   };
 }
+
+/** New connections have the settings of the database. */
+const END_OTHERS =
+  'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
 
 /** A call may hold a table that the statement needs, and wait for one that the statement has. */
 async function retryDeadlocks<Result>(run: () => Promise<Result>): Promise<Result> {

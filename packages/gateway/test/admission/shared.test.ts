@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { pace } from '../../../../test/wait.ts';
 import type { AccountLimit, LimitBackend, Shortage } from '../../src/admission/backend.ts';
 import type { SharedBackend } from '../../src/admission/shared/backend.ts';
+import type { Driver, DriverEvents } from '../../src/admission/shared/driver.ts';
 import {
   closeBackends,
   createNode,
@@ -208,6 +209,73 @@ describeServers((name) => {
     // 2,500 spent, 1,000 and 5,000 running.
     expect(await ledger.admit(at(1), 1501)).toMatchObject({ spent: 2500, reserved: 6000 });
     expect(typeof (await ledger.admit(at(0), 1500))).toBe('string');
+  }, 120_000);
+
+  test('killed: a node leaves to the other what that is known to hold', async () => {
+    const { ledger, at } = await createCluster(2, { timeoutMs });
+    expect(typeof (await ledger.admit(at(0), 9000))).toBe('string');
+    // The reply has what all nodes hold.
+    expect(typeof (await ledger.admit(at(1), 100))).toBe('string');
+    await server.kill();
+    await expect.poll(() => at(0).isShared || at(1).isShared).toBe(false);
+    expect(await ledger.admit(at(1), 901)).toMatchObject({ spent: 0, reserved: 9100 });
+    expect(typeof (await ledger.admit(at(1), 900))).toBe('string');
+    expect(typeof (await ledger.admit(at(0), 1))).toBe('object');
+    await server.restart();
+  }, 120_000);
+
+  test('a node reads each second what others hold of the budgets that it has used', async () => {
+    let reads = 0;
+    const prefix = createPrefix();
+    const createDriver = (events: DriverEvents): Driver => {
+      const driver = server.createDriver({ prefix, connectTimeoutMs: 1000 }, events);
+      const send = driver.send.bind(driver);
+      driver.send = async (operation, request) => {
+        const reply = await send(operation, request);
+        if (operation === 'read') reads++;
+        return reply;
+      };
+      return driver;
+    };
+    const ledger = new Ledger();
+    const options = { prefix, nodes: 2, readSpending: ledger.readSpending, pauseMs: 1000 };
+    const busy = createNode(name, options);
+    const idle = createNode(name, { ...options, createDriver });
+    const nodes = await Promise.all([busy, idle]);
+    expect(typeof (await ledger.admit(nodes[1], 100))).toBe('string');
+    expect(typeof (await ledger.admit(nodes[0], 9000))).toBe('string');
+    const before = reads;
+    await expect.poll(() => reads).toBeGreaterThan(before + 1);
+    await server.kill();
+    await expect.poll(() => nodes.some((node) => node.isShared)).toBe(false);
+    expect(await ledger.admit(nodes[1], 901)).toMatchObject({ reserved: 9100 });
+    expect(typeof (await ledger.admit(nodes[1], 900))).toBe('string');
+    await server.restart();
+  }, 120_000);
+
+  test('what a node holds that has not joined a new epoch is set aside for it', async () => {
+    const ledger = new Ledger();
+    const options = { prefix: createPrefix(), nodes: 2, readSpending: ledger.readSpending };
+    const [gone, alive] = await Promise.all([createNode(name, options), createNode(name, options)]);
+    expect(typeof (await ledger.admit(gone, 6000))).toBe('string');
+    expect(typeof (await ledger.admit(alive, 100))).toBe('string');
+    await gone.close();
+    await server.flush();
+    expect(await ledger.admit(alive, 3901)).toMatchObject({ spent: 0, reserved: 6100 });
+    expect(typeof (await ledger.admit(alive, 3900))).toBe('string');
+  }, 120_000);
+
+  test('a minute that has begun has only the rest of it when the server is killed', async () => {
+    const { at } = await createCluster(2, { timeoutMs });
+    const take = (index: number, member: string) => at(index).take({ member, rates: [{ counter: 'c', amount: 1, limit: 20 }] });
+    for (let index = 0; index < 12; index++) await take(index, `m${index}`);
+    await server.kill();
+    await expect.poll(() => at(0).isShared || at(1).isShared).toBe(false);
+    const results = [];
+    for (let index = 0; index < 40; index++) results.push((await take(index, `n${index}`)).result);
+    // One node has heard of 11, the other of 12.
+    expect(results.filter((result) => result === 'taken')).toHaveLength(8);
+    await server.restart();
   }, 120_000);
 
   test('a gateway starts without the server, and uses it when it is there', async () => {

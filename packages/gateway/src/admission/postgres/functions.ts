@@ -106,7 +106,10 @@ BEGIN
   RETURN locked + inserted = cardinality(wanted);
 END`,
   },
-  /** What a request held is free. \`charge\`: what it has spent; \`till\`: its windows are read again until then. */
+  /**
+   * What a request held is free. \`charge\`: what it has spent, which the ledger may have had already if it was just read; \`till\`: its
+   * windows are read again until then.
+   */
   release: {
     head: '(base text, held_slots text, held_keys text[], micros bigint, charge bigint, till bigint, now bigint) RETURNS void',
     body: `
@@ -119,7 +122,7 @@ BEGIN
       used = greatest(0, used - micros),
       spent = spent + charge,
       delta = CASE WHEN loading THEN delta + charge ELSE delta END,
-      dirty = CASE WHEN till IS NULL THEN dirty ELSE greatest(dirty, till) END,
+      dirty = CASE WHEN till IS NULL AND (charge = 0 OR reload <= now) THEN dirty ELSE greatest(dirty, coalesce(till, now)) END,
       expires = now + ${IDLE_MS}
     WHERE key IN (SELECT base || 'b:' || name FROM unnest(held_keys) AS name);
   END IF;
@@ -136,7 +139,10 @@ END`,
   },
 } as const satisfies Record<string, { head: string; body: string }>;
 
-/** Admits a request: a slot, counters and reservations, all or none. `wanted` has the keys in this order. */
+/**
+ * Admits a request: a slot, counters and reservations, all or none. `wanted` has the keys in this order. The reply has what is spent and
+ * reserved of its windows then.
+ */
 const TAKE = `
 DECLARE${PRELUDE}
   slot_name text := req->>'slots';
@@ -157,6 +163,7 @@ DECLARE${PRELUDE}
   worst int;
   worst_spent bigint;
   worst_reserved bigint;
+  views jsonb := '[]';
 BEGIN${CHECK}
   IF state.ready > now THEN RETURN jsonb_build_array('rebuild', now, state.ready); END IF;
   IF slot_name IS NOT NULL THEN wanted := wanted || (base || 's:' || slot_name); END IF;
@@ -205,6 +212,7 @@ ${LOCK}
           worst_reserved := row_found.used;
         END IF;
       END IF;
+      views := views || jsonb_build_array(row_found.spent, row_found.used + micros);
     END IF;
     starts := starts || row_found.start;
     sums := sums || amount;
@@ -225,7 +233,7 @@ ${LOCK}
     start = w.start,
     expires = now + CASE WHEN w.start IS NULL THEN ${IDLE_MS} ELSE ${RATE_MS * 2} END
     FROM unnest(wanted, sums, starts) AS w (key, amount, start) WHERE r.key = w.key;
-  RETURN reply;
+  RETURN reply || views;
 END`;
 
 /** Admits several requests of a node in one transaction: the rows of all of them are locked first, in order. */
@@ -274,7 +282,10 @@ ${LOCK}
   RETURN jsonb_build_array('taken', now);
 END`;
 
-/** Ends requests. A reservation that is not known was made while the server was away: its windows are read again. */
+/**
+ * Ends requests. Windows are read again when the ledger may have the charge already: of a reservation that is not known, because it was
+ * made while the server was away, of an ending that was sent late, and after the ledger was just read.
+ */
 const END = `
 DECLARE${PRELUDE}
   wanted text[];
@@ -312,7 +323,8 @@ ${LOCK}
     END IF;
     SELECT slots, micros, keys, done INTO held FROM ${LEASES} WHERE id = base || (ending->>'member') FOR UPDATE;
     IF NOT held.done THEN
-      PERFORM release(base, held.slots, held.keys, coalesce(held.micros, 0), coalesce(charge, 0), NULL, now);
+      PERFORM release(base, held.slots, held.keys, coalesce(held.micros, 0), coalesce(charge, 0),
+        CASE WHEN ending ? 'late' THEN now END, now);
       UPDATE ${LEASES} SET done = true, expires = now + ${DONE_MS} WHERE id = base || (ending->>'member');
     END IF;
   END LOOP;
@@ -457,7 +469,9 @@ ${LOCK}
     UPDATE ${ROWS} SET
       spent = (req->'spent'->>(i - 1))::bigint + delta,
       loaded = true,
-      dirty = CASE WHEN delta <> 0 THEN greatest(dirty, now) WHEN dirty <= now THEN NULL ELSE dirty END
+      -- What has ended before an epoch began may have been written after its first read.
+      dirty = CASE WHEN NOT loaded AND now < state.ready + ${QUIET_MS} THEN greatest(dirty, now + ${RELOAD_MS})
+        WHEN delta <> 0 THEN greatest(dirty, now) WHEN dirty <= now THEN NULL ELSE dirty END
     WHERE key = wanted[i] AND loading AND (req ? 'again' OR NOT loaded);
     UPDATE ${ROWS} SET loading = false, delta = 0 WHERE key = wanted[i] AND loading;
   END LOOP;

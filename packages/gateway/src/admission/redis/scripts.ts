@@ -86,7 +86,7 @@ local function prune()
 end
 `;
 
-/** Admits a request: a slot, counters and reservations, all or none. */
+/** Admits a request: a slot, counters and reservations, all or none. The reply has what is spent and reserved of its windows then. */
 const TAKE = `${PRELUDE}${CHECK}
 if tonumber(state[2] or 0) > now then return {'rebuild', now, state[2]} end
 ${FUNCTIONS}
@@ -137,6 +137,10 @@ if req.micros then
   keep('r:' .. req.member)
   keep('leases')
   reserve(req.keys, req.micros)
+  for _, key in ipairs(req.keys) do
+    local found = redis.call('HMGET', base .. 'b:' .. key, 'spent', 'reserved')
+    for i = 1, 2 do table.insert(reply, tonumber(found[i] or 0)) end
+  end
 end
 for i, rate in ipairs(req.rates) do count(rate.counter, starts[i], sums[i]) end
 if req.slots then hold(req.slots, req.member) end
@@ -158,7 +162,10 @@ reserve(req.keys, more)
 return {'taken', now}
 `;
 
-/** Ends requests. A reservation that is not known was made while Redis was away: its windows are read again. */
+/**
+ * Ends requests. Windows are read again when the ledger may have the charge already: of a reservation that is not known, because it was
+ * made while Redis was away, of an ending that was sent late, and after the ledger was just read.
+ */
 const END = `${PRELUDE}${CHECK}${FUNCTIONS}
 for _, ending in ipairs(req.endings) do
   if ending.slots then redis.call('ZREM', base .. 's:' .. ending.slots, ending.member) end
@@ -177,9 +184,10 @@ for _, ending in ipairs(req.endings) do
       for _, key in ipairs(keys) do
         local window = base .. 'b:' .. key
         redis.call('HINCRBY', window, 'spent', ending.charged)
-        if redis.call('HEXISTS', window, 'loading') == 1 then redis.call('HINCRBY', window, 'delta', ending.charged) end
+        local found = redis.call('HMGET', window, 'loading', 'reload')
+        if found[1] then redis.call('HINCRBY', window, 'delta', ending.charged) end
         redis.call('PEXPIRE', window, IDLE)
-        if not held[1] then mark(key, now) end
+        if not held[1] or ending.late or (ending.charged ~= 0 and tonumber(found[2] or 0) > now) then mark(key, now) end
       end
       redis.call('ZREM', base .. 'leases', ending.member)
       redis.call('DEL', id)
@@ -279,6 +287,8 @@ for i, key in ipairs(req.keys) do
   if found[2] and (req.again or not found[1]) then
     local delta = tonumber(found[3] or 0)
     redis.call('HSET', window, 'spent', req.spent[i] + delta, 'loaded', 1)
+    -- What has ended before an epoch began may have been written after its first read.
+    if not found[1] and now < tonumber(state[2] or 0) + ${QUIET_MS} then mark(key, now + ${RELOAD_MS}) end
     local till = tonumber(redis.call('ZSCORE', base .. 'dirty', key) or 0)
     if delta ~= 0 then mark(key, now) elseif till <= now then redis.call('ZREM', base .. 'dirty', key) end
   end

@@ -55,9 +55,14 @@ export class LimitsClient {
     this.#driver.connect();
   }
 
+  /** Whether it is connected. */
+  get isReady(): boolean {
+    return this.#driver.isReady;
+  }
+
   /** Whether requests may use it: it is connected, and has not failed repeatedly. */
   get isUsable(): boolean {
-    return this.#driver.isReady && !this.isPaused;
+    return this.isReady && !this.isPaused;
   }
 
   /** Whether it failed repeatedly a moment ago. */
@@ -65,15 +70,22 @@ export class LimitsClient {
     return this.#options.clock.now() < this.#opensAt;
   }
 
-  /** Runs an operation. Rejects when it takes too long; then it may or may not have been run. */
-  async call(operation: Operation, request: object, epoch: string): Promise<Reply> {
+  /** Runs an operation. Rejects when it takes too long; then it may or may not have been run. `onReply` also sees a reply that is late. */
+  async call(operation: Operation, request: object, epoch: string, onReply?: (reply: Reply) => void): Promise<Reply> {
     if (this.#running >= MAX_RUNNING) throw new Error(`too many calls of ${this.#driver.name} are running`);
     this.#running++;
     const startedAt = this.#options.clock.now();
     try {
-      const reply = await this.#limit(this.#driver.send(operation, this.#encode(request, epoch, startedAt)));
+      const sent = this.#driver.send(operation, this.#encode(request, epoch, startedAt)).then((received) => {
+        const reply = this.#read(received, epoch);
+        onReply?.(reply);
+        return reply;
+      });
+      const reply = await this.#limit(sent);
       this.#failures = 0;
-      return this.#read(reply, epoch, startedAt);
+      // Of the last reply: clocks drift apart, and that of the server may be set. One that is late says too little.
+      this.#seen = { server: reply.now, local: startedAt };
+      return reply;
     } catch (error) {
       this.#fail();
       throw error;
@@ -106,13 +118,10 @@ export class LimitsClient {
     });
   }
 
-  #read(reply: unknown, epoch: string, startedAt: number): Reply {
+  #read(reply: unknown, epoch: string): Reply {
     if (!Array.isArray(reply)) throw new Error(`${this.#driver.name} sent an unexpected reply`);
     const [status, now, ...rest] = reply as unknown[]; // an array of unknown values
-    const server = Number(now);
-    // Of the last reply: clocks drift apart, and that of the server may be set.
-    this.#seen = { server, local: startedAt };
-    return { status: String(status), now: server, rest, epoch };
+    return { status: String(status), now: Number(now), rest, epoch };
   }
 
   /** After some failures in a row, the server is left alone for a while, on new connections. */

@@ -49,8 +49,11 @@ export const QUIET_MS = 500;
 /** A node whose last sign of life is older does not count any more. */
 export const ALIVE_MS = 10_000;
 
-/** How often a window that may be wrong is read from the ledger. */
-export const RELOAD_MS = 10_000;
+/** When a node sets aside what nodes hold that have not joined a new epoch, after it has joined itself: before the rebuild is over. */
+export const ABSENT_MS = { from: 1500, till: 5000 } as const;
+
+/** How often a window that may be wrong is read from the ledger. What is charged in this time may be in it already: it is read again. */
+export const RELOAD_MS = 5000;
 
 /** After a node has died, its exchanges are closed in the ledger by another one within this time. */
 export const CRASH_MS = 120_000;

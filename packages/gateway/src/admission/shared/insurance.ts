@@ -1,50 +1,41 @@
 /**
  * The limits of one node while the shared ones cannot be used: its part of every limit, of which what it already holds is
- * deducted. All nodes together stay below each limit if no more nodes run than were expected.
+ * deducted, and what others are known to hold.
  */
 
 import type { Clock } from '../../http/clock.ts';
-import type { AccountLimit, Claim, Correction, RateState, Shortage, Taken } from '../backend.ts';
+import type { AccountLimit, Claim, Correction, RateClaim, RateState, Shortage, Taken } from '../backend.ts';
 import { MemoryBackend, type ReadSpending } from '../memory.ts';
-
-/** What a running request holds. */
-export interface Held {
-  readonly slots: string | undefined;
-  micros: number;
-  readonly accounts: readonly AccountLimit[];
-  /** Names of the accounts' windows. */
-  readonly keys: readonly string[];
-}
-
-/** Names one window of an account. */
-export const nameWindow = ({ by, period, of, window }: AccountLimit): string => JSON.stringify([by, period, of, window.start]);
+import type { Held, KnownWindows } from './known-windows.ts';
 
 /** The part of limits that one node may use. */
 export class Insurance {
   readonly #options: InsuranceOptions;
   readonly #rates: MemoryBackend;
-  /** Windows of accounts, since the shared limits cannot be used. */
-  readonly #windows = new Map<string, InsuredWindow>();
+  /** Counters as the server last told them, by name. */
+  readonly #counters = new Map<string, KnownCounter>();
 
   constructor(options: InsuranceOptions) {
     this.#options = options;
     this.#rates = new MemoryBackend(options.clock, options.readSpending);
   }
 
-  /** The shared limits can be used again. */
-  reset(): void {
-    this.#windows.clear();
-  }
-
-  /** Reads from the ledger what accounts have spent, before `take` and `raise`. */
-  async prepare(accounts: readonly AccountLimit[]): Promise<void> {
-    await Promise.all(accounts.map((account) => this.#load(account)));
+  /** The server has told the states of these counters. */
+  see(claims: readonly RateClaim[], states: readonly RateState[]): void {
+    const now = this.#options.clock.now();
+    if (this.#counters.size >= MAX_COUNTERS)
+      for (const [name, { endsAt }] of this.#counters) if (endsAt <= now) this.#counters.delete(name);
+    for (const [index, { counter }] of claims.entries()) {
+      const state = states[index];
+      if (state && (this.#counters.has(counter) || this.#counters.size < MAX_COUNTERS))
+        this.#counters.set(counter, { used: state.used, endsAt: now + state.resetsInMs });
+    }
   }
 
   /** Takes what a request needs from the part of this node. Synchronous: the caller adds it to what is held at once. */
   take({ member, slots, rates: claims, money }: Claim): Taken {
     if (slots && this.#countSlots(slots.name) >= this.#share(slots.limit)) return { result: 'no slot', rates: [] };
-    const rates = claims.map((rate) => ({ ...rate, limit: this.#share(rate.limit), amount: this.#fit(rate) }));
+    const rates = claims.map((claim) => this.#shareRate(claim));
     const taken = this.#rates.takeNow({ member, rates });
     const states = taken.rates.map((state, index) => scaleUp(state, claims[index]?.limit ?? 0, rates[index]?.limit ?? 0));
     const shortage = taken.result === 'taken' && money ? this.findShortage(money.micros, money.accounts) : undefined;
@@ -58,22 +49,21 @@ export class Insurance {
     this.#rates.end({ member: '', corrections });
   }
 
-  /** A request was charged: the ledger did not have it when its windows were read. */
-  charge({ keys }: Held, micros: number): void {
-    for (const key of keys) {
-      const window = this.#windows.get(key);
-      if (window) window.charged += micros;
-    }
-  }
-
   /** At least 1: a limit of fewer requests than nodes would otherwise refuse everything. */
   #share(limit: number): number {
     return Math.max(1, Math.floor(limit / this.#options.countNodes()));
   }
 
-  /** A request that needs more tokens than the part of this node is admitted when nothing else was used. */
-  #fit({ amount, limit }: { amount: number; limit: number }): number {
-    return Math.min(amount, this.#share(limit));
+  /**
+   * The part of what was left of a period when the server last replied. A request that needs more tokens than that is admitted when
+   * nothing else was used.
+   */
+  #shareRate({ counter, amount, limit }: RateClaim): RateClaim {
+    const known = this.#counters.get(counter);
+    const used = known && this.#options.clock.now() < known.endsAt ? known.used : 0;
+    if (used > 0 && used >= limit) return { counter, amount, limit: 0 };
+    const share = this.#share(limit - used);
+    return { counter, amount: Math.min(amount, share), limit: share };
   }
 
   #countSlots(name: string): number {
@@ -82,40 +72,32 @@ export class Insurance {
     return count;
   }
 
-  async #load(account: AccountLimit): Promise<void> {
-    const key = nameWindow(account);
-    if (this.#windows.has(key)) return;
-    const spent = await this.#options.readSpending(account, account.window.start);
-    if (!this.#windows.has(key)) this.#windows.set(key, { spent, charged: 0 });
+  /** The first account of which this node uses more than its part, as far as it is known. */
+  findExcess(accounts: readonly AccountLimit[]): Shortage | undefined {
+    for (const account of accounts) {
+      const { left, spent, isKnown } = this.#options.windows.findLeft(account);
+      if (isKnown && left < 0) return { account, spent, reserved: account.micros - spent };
+    }
+    return undefined;
   }
 
   /** The first account whose part is too small for this much more. */
   findShortage(micros: number, accounts: readonly AccountLimit[]): Shortage | undefined {
     if (micros <= 0) return undefined;
     for (const account of accounts) {
-      const key = nameWindow(account);
-      const { spent, charged } = this.#windows.get(key) ?? { spent: 0, charged: 0 };
-      const share = Math.floor((account.micros - spent) / this.#options.countNodes());
-      const left = share - charged - this.#sumHeld(key);
+      const { left, spent } = this.#options.windows.findLeft(account);
       // What is left for other nodes counts as reserved.
-      if (micros > left)
-        return { account, spent: spent + charged, reserved: account.micros - spent - charged - Math.max(0, left) };
+      if (micros > left) return { account, spent, reserved: account.micros - spent - Math.max(0, left) };
     }
     return undefined;
   }
-
-  #sumHeld(key: string): number {
-    let sum = 0;
-    for (const { keys, micros } of this.#options.held.values()) if (keys.includes(key)) sum += micros;
-    return sum;
-  }
 }
 
-interface InsuredWindow {
-  /** As the ledger had it. */
-  readonly spent: number;
-  /** By this node since then. */
-  charged: number;
+/** A counter as the server has told it. */
+interface KnownCounter {
+  readonly used: number;
+  /** When its period ends, by the clock of this node. */
+  readonly endsAt: number;
 }
 
 interface InsuranceOptions {
@@ -125,7 +107,10 @@ interface InsuranceOptions {
   readonly countNodes: () => number;
   /** Running requests of this node. */
   readonly held: ReadonlyMap<string, Held>;
+  readonly windows: KnownWindows;
 }
+
+const MAX_COUNTERS = 10_000;
 
 /** Shown as part of the whole limit, which headers name: the parts of other nodes count as used. */
 const scaleUp = (state: RateState, limit: number, share: number): RateState => ({ ...state, used: state.used + limit - share });
