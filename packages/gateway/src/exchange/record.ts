@@ -3,6 +3,7 @@
 import type { CanonicalError, CanonicalUsage, Diagnostic, HeaderBag, ProtocolId } from '@sluice/core';
 import type { AdmissionGate, Admission as GateAdmission } from '../admission/gate.ts';
 import type { Clock, Timer } from '../http/clock.ts';
+import { readHeaderText } from '../http/header-text.ts';
 import type { Cost } from '../prices/cost.ts';
 import type {
   Admission,
@@ -550,7 +551,7 @@ const subtract = (at: number | undefined, from: number): number | null => (at ==
  * OpenAI, the conversation of Responses, the user id of Claude Code, which ends in its session or is JSON with it.
  */
 export function findSession(headers: HeaderBag, body: unknown): string | undefined {
-  for (const name of SESSION_HEADERS) if (headers[name]) return headers[name];
+  for (const name of SESSION_HEADERS) if (headers[name]) return readHeaderText(headers[name]);
   if (typeof body !== 'object' || body === null) return undefined;
   const { prompt_cache_key: cacheKey, conversation, metadata } = body as Record<string, unknown>; // any JSON object
   if (typeof cacheKey === 'string' && cacheKey !== '') return cacheKey;

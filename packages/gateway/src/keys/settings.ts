@@ -72,7 +72,7 @@ function readList(setting: string, value: Listed, read: (text: string) => string
   return [...new Set(texts.map((text) => read(text.trim())))];
 }
 
-/** The ledger keeps as many tags of an exchange. */
+/** The ledger keeps twice as many of an exchange: those of its key and those of its header. */
 const MAX_TAGS = 16;
 
 const NAME = /^[A-Za-z0-9][\w.@-]{0,63}$/;

@@ -26,7 +26,7 @@ export type {
   Settlement,
   TokenCounts,
 } from './rows.ts';
-export { classify, type Outcome } from './rows.ts';
+export { classify, cleanElement, MAX_TAGS, type Outcome } from './rows.ts';
 export { backUp, restore } from './sqlite/backup.ts';
 export { FileLock } from './sqlite/file-lock.ts';
 export { findHolder, listFiles } from './sqlite/folder.ts';

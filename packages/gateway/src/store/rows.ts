@@ -220,7 +220,8 @@ export type SqlValue = string | number | null;
 
 const MAX_NAME_LENGTH = 200;
 
-const MAX_TAGS = 16;
+/** A request has at most half of them from its key, and half from its header. */
+export const MAX_TAGS = 32;
 
 const MAX_TAG_LENGTH = 64;
 

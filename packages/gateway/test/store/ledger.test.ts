@@ -171,8 +171,8 @@ describeEngines('%s', (engine) => {
         notes_count: 500,
       });
       expect(row['provenance']).toBe('uncertain');
-      expect(JSON.parse(String(row['tags']))).toHaveLength(16);
-      expect(JSON.stringify(row).length).toBeLessThan(8000);
+      expect(JSON.parse(String(row['tags']))).toHaveLength(32);
+      expect(JSON.stringify(row).length).toBeLessThan(10_000);
       expect(JSON.stringify(row)).not.toMatch(/\\u0000|\\ud800/);
       await expectSums(ledger);
     });
