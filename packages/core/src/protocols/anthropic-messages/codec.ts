@@ -1,4 +1,5 @@
 import { readBodyTarget } from '../../codec/deployment.ts';
+import { readOutputLimit } from '../../codec/output-limit.ts';
 import type { Codec } from '../../codec/protocol.ts';
 import { buildHeaders, buildUrl, detectInterface, ownsPath, supports } from './endpoints.ts';
 import { MessagesGrammar } from './grammar.ts';
@@ -8,7 +9,6 @@ import { anthropicMessagesRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { peekUsage } from './response.ts';
-import { readOutputLimit } from './settings.ts';
 import { IGNORABLE_FIELDS } from './wire.ts';
 
 export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';

@@ -10,13 +10,12 @@ import type {
   ThinkingConfig,
 } from '../../canonical/request.ts';
 import { withSource } from '../../canonical/source.ts';
-import type { CodecContext, OutputLimit } from '../../codec/protocol.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
 import {
   expectList,
   expectNumber,
   expectObject,
   expectText,
-  findAmount,
   objectOrEmpty,
   optional,
   textOrEmpty,
@@ -590,6 +589,3 @@ function mergeExtensions(written: JsonObject, { display, ...fields }: JsonObject
   const isShown = display !== undefined && written['type'] !== 'disabled' && decodeDisplay(display).display === thinking.display;
   return { ...fields, ...written, ...(isShown && { display }) };
 }
-
-/** How much a request lets the model generate; `max_tokens` includes thinking. */
-export const readOutputLimit = (body: JsonObject): OutputLimit => ({ tokens: findAmount(body['max_tokens']), choices: 1 });

@@ -2,6 +2,7 @@
 
 import type { CanonicalRequest, Effort, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
 import { withSource } from '../../canonical/source.ts';
+import { normalizeField, readOutputLimit as readOutputFields } from '../../codec/output-limit.ts';
 import type { CodecContext, OutputLimit } from '../../codec/protocol.ts';
 import {
   expectBoolean,
@@ -9,8 +10,8 @@ import {
   expectNumber,
   expectObject,
   expectText,
-  findAmount,
   isTextRecord,
+  objectOrEmpty,
   optional,
   textOrEmpty,
   toPointer,
@@ -421,6 +422,14 @@ const dropThinkingField = (field: 'effort' | 'budget_tokens', message: string, c
 
 /** How much a request lets the model generate. */
 export function readOutputLimit(body: JsonObject): OutputLimit {
-  const config = toCamelObject(toCamelObject(body)['generationConfig']);
-  return { tokens: findAmount(config['maxOutputTokens']), choices: findAmount(config['candidateCount']) ?? 1 };
+  const configs = Object.keys(body).filter((name) => normalizeField(name) === CONFIG_FIELD);
+  const limits = configs.map((name) => readOutputFields(objectOrEmpty(body[name])));
+  const tokens = limits.map((limit) => limit.tokens ?? Number.POSITIVE_INFINITY);
+  const largest = Math.max(0, ...tokens);
+  return {
+    tokens: largest > 0 && Number.isFinite(largest) ? largest : undefined,
+    choices: Math.max(1, ...limits.map(({ choices }) => choices)),
+  };
 }
+
+const CONFIG_FIELD = 'generationconfig';

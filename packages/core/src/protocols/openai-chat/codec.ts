@@ -1,4 +1,5 @@
 import { readBodyTarget } from '../../codec/deployment.ts';
+import { readOutputLimit } from '../../codec/output-limit.ts';
 import type { Codec } from '../../codec/protocol.ts';
 import { buildHeaders, buildUrl, detectInterface, supports } from './endpoints.ts';
 import { ChatGrammar } from './grammar.ts';
@@ -8,7 +9,6 @@ import { openaiChatRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { adjustForwarded, encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse, peekUsage, readPlain } from './response.ts';
-import { readOutputLimit } from './settings.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profiles.ts';

@@ -1,13 +1,12 @@
 import type { CanonicalRequest, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
 import { readFieldSources, withSource } from '../../canonical/source.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
-import type { CodecContext, OutputLimit } from '../../codec/protocol.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
 import {
   expectBoolean,
   expectNumber,
   expectObject,
   expectText,
-  findAmount,
   isTextRecord,
   listOrEmpty,
   objectOrEmpty,
@@ -555,9 +554,3 @@ function encodeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig
   if (effort) return { reasoning: { effort } };
   return { reasoning: budget === undefined ? { enabled: true } : { max_tokens: budget } };
 }
-
-/** How much a request lets the model generate. */
-export const readOutputLimit = (body: JsonObject): OutputLimit => ({
-  tokens: findAmount(body['max_completion_tokens']) ?? findAmount(body['max_tokens']),
-  choices: findAmount(body['n']) ?? 1,
-});

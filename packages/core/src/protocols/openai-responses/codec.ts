@@ -1,3 +1,4 @@
+import { readOutputLimit } from '../../codec/output-limit.ts';
 import type { Codec } from '../../codec/protocol.ts';
 import { echoRequest } from './content-encode.ts';
 import { buildHeaders, buildUrl, detectInterface, ownsPath, readTarget, supports } from './endpoints.ts';
@@ -8,7 +9,6 @@ import { openaiResponsesRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
-import { readOutputLimit } from './settings.ts';
 import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 

@@ -1,13 +1,12 @@
 import type { CanonicalRequest, OutputFormat, RequestParameters, ThinkingConfig } from '../../canonical/request.ts';
 import { withSource } from '../../canonical/source.ts';
-import type { CodecContext, OutputLimit } from '../../codec/protocol.ts';
+import type { CodecContext } from '../../codec/protocol.ts';
 import {
   expectBoolean,
   expectList,
   expectNumber,
   expectObject,
   expectText,
-  findAmount,
   isTextRecord,
   listOrEmpty,
   objectOrEmpty,
@@ -420,6 +419,3 @@ function encodeSummary({ summary, display }: ThinkingConfig, context: CodecConte
     noteEffort('display', 'full thinking is not available from the target; a summary is requested', context);
   return summary ?? (display === 'summarized' || display === 'full' ? 'auto' : undefined);
 }
-
-/** How much a request lets the model generate. */
-export const readOutputLimit = (body: JsonObject): OutputLimit => ({ tokens: findAmount(body['max_output_tokens']), choices: 1 });
