@@ -1,7 +1,7 @@
 /** The most that a request can use and cost, before it is sent. */
 
-import type { OutputLimit } from '@sluice/core';
 import type { PriceTable } from '../prices/table.ts';
+import type { Work } from './work.ts';
 
 /** A model that a request may be sent to. */
 export interface DemandTarget {
@@ -15,10 +15,7 @@ export interface DemandTarget {
 
 /** What is known of a request. */
 export interface DemandOptions {
-  /** Size of the body. */
-  readonly bytes: number;
-  /** `none`: nothing is generated, as for embeddings. */
-  readonly output: OutputLimit | 'none';
+  readonly work: Work;
   readonly targets: readonly DemandTarget[];
   readonly prices: PriceTable;
   /** Milliseconds since 1970. */
@@ -35,34 +32,56 @@ export class Demand {
 
   /** About how many tokens the request uses: its input, and the output that it asks for. */
   get tokens(): number {
-    const { bytes, output, targets, prices } = this.#options;
+    const { work, targets, prices } = this.#options;
+    const { output, inputs } = work;
     let window = 0;
     for (const { provider, model } of targets)
       window = Math.max(window, prices.find(provider, model).contextWindow ?? Number.POSITIVE_INFINITY);
-    return Math.min(Math.ceil(bytes / BYTES_PER_TOKEN), window) + (output === 'none' ? 0 : (output.tokens ?? 0) * output.choices);
+    const generated = output === 'none' ? 0 : (output.tokens ?? 0) * output.choices;
+    return Math.ceil(Math.min(estimateInput(work), window * inputs) + generated);
   }
 
   /** The most that one attempt can cost, at the most expensive target; or the target whose price is unknown. */
   get micros(): number | DemandTarget {
-    const input = this.#options.bytes / MIN_BYTES_PER_TOKEN;
-    return this.#price(input, Number.POSITIVE_INFINITY);
+    const { work } = this.#options;
+    return this.#price((window) => boundInput(work, window), Number.POSITIVE_INFINITY);
+  }
+
+  /** What the request asks for whose price is not known; undefined when there is no such thing. */
+  get unpriced(): string | undefined {
+    return this.#options.work.unpriced;
   }
 
   /** What an attempt that reported no usage may have cost: its input, and what a model can generate in this time. */
   assume(elapsedMs: number): number {
-    const micros = this.#price(this.#options.bytes / BYTES_PER_TOKEN, (elapsedMs / 1000) * MAX_TOKENS_PER_SECOND);
+    const { work } = this.#options;
+    const { output, unreported, inputs } = work;
+    const choices = output === 'none' ? 0 : output.choices;
+    const micros =
+      unreported === 'reserved'
+        ? this.micros
+        : this.#price(
+            (window) => Math.min(estimateInput(work), window * inputs),
+            (elapsedMs / 1000) * MAX_TOKENS_PER_SECOND * choices,
+          );
     return typeof micros === 'number' ? micros : 0;
   }
 
-  #price(input: number, maxOutput: number): number | DemandTarget {
-    const { targets, prices, at } = this.#options;
+  #price(countInput: (window: number) => number, maxOutput: number): number | DemandTarget {
+    const { work, targets, prices, at } = this.#options;
+    const hasMedia = work.images > 0 || work.isOpen;
     let highest = 0;
     for (const target of targets) {
       const { provider, model } = target;
-      // An upstream rejects what exceeds the context window. Images and audio have fewer tokens than bytes.
+      // An upstream rejects what exceeds the context window.
       const { contextWindow = Number.POSITIVE_INFINITY } = prices.find(provider, model);
-      const output = Math.min(this.#findOutput(target, contextWindow), maxOutput);
-      const tokens = { input: Math.ceil(Math.min(input, contextWindow)), output: Math.ceil(output) };
+      const tokens = {
+        input: Math.ceil(countInput(contextWindow)),
+        output: Math.ceil(Math.min(this.#findOutput(target, contextWindow), maxOutput)),
+        searches: work.uses,
+        hasMedia,
+        isKeptLong: work.isKeptLong,
+      };
       const micros = prices.bound(tokens, provider, model, at);
       if (micros === null) return target;
       highest = Math.max(highest, micros);
@@ -71,7 +90,7 @@ export class Demand {
   }
 
   #findOutput({ maxOutput, isConverted }: DemandTarget, contextWindow: number): number {
-    const { output } = this.#options;
+    const { output } = this.#options.work;
     if (output === 'none') return 0;
     const known = maxOutput ?? Math.min(contextWindow, MAX_OUTPUT_TOKENS);
     const requested = output.tokens === undefined ? known : Math.max(output.tokens, isConverted ? RAISED_TOKENS : 0);
@@ -79,16 +98,35 @@ export class Demand {
   }
 }
 
+/** The most tokens that a model with this context window reads. */
+function boundInput({ bytes, images, isOpen, inputs, uses, resultTokens }: Work, window: number): number {
+  const most = window * inputs;
+  const text = bytes + images * MAX_IMAGE_TOKENS;
+  const first = isOpen ? Math.max(text, Math.min(window, MAX_WINDOW)) : text;
+  // Every use of a tool makes the input longer, until the window is full.
+  const growing = Math.min(uses, Math.max(0, Math.floor((most - first) / resultTokens) || 0));
+  const read = Math.min(first, most) + growing * first + (resultTokens * growing * (growing + 1)) / 2;
+  return read + (uses > growing ? (uses - growing) * most : 0);
+}
+
+const estimateInput = ({ bytes, images }: Work): number => bytes / BYTES_PER_TOKEN + images * IMAGE_TOKENS;
+
 /** As `estimateTokens` of the core counts English and code. */
 const BYTES_PER_TOKEN = 4;
 
-/** Tokens of real requests have more bytes, in any language: their JSON counts, too. */
-const MIN_BYTES_PER_TOKEN = 2;
+/** A large image at most models. */
+const IMAGE_TOKENS = 1500;
+
+/** `gpt-4o-mini` counts 48,169 tokens for the largest image; other models count at most a third of it. */
+const MAX_IMAGE_TOKENS = 50_000;
+
+/** Only one model of the price snapshot reads more, and its window is known. */
+const MAX_WINDOW = 2_000_000;
 
 /** No model in the price snapshot generates more for one request. */
 const MAX_OUTPUT_TOKENS = 131_072;
 
-/** The fastest public endpoints stay below it. */
+/** The fastest public endpoints stay below it, except those of special hardware. */
 const MAX_TOKENS_PER_SECOND = 500;
 
 /** What a lower `max_tokens` is raised to when Anthropic's thinking would not fit into it. */

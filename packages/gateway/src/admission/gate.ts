@@ -28,6 +28,7 @@ import {
   refuseRequests,
   refuseTokens,
   refuseUncounted,
+  refuseUnknownPrice,
   refuseUnpriced,
   refuseUnread,
 } from './refusals.ts';
@@ -352,8 +353,9 @@ function listRates({ demand, rules: { key, requestsPerMinute, tokensPerMinute } 
 /** The most that a request can cost, or why that is not known. */
 function readCost(demand: Demand | string): number | LimitRefusal {
   if (typeof demand === 'string') return refuseUncounted(demand);
-  const { micros } = demand;
-  return typeof micros === 'number' ? micros : refuseUnpriced(micros);
+  const { micros, unpriced } = demand;
+  if (typeof micros !== 'number') return refuseUnpriced(micros);
+  return unpriced !== undefined && micros > 0 ? refuseUnknownPrice(unpriced) : micros;
 }
 
 /** The refusal of the last counter that was checked. */

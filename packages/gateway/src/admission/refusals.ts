@@ -91,6 +91,12 @@ export const refuseUncounted = (endpoint: string): LimitRefusal =>
     `the cost of ${endpoint.slice(0, MAX_NAME)} is not known, and a budget applies to this request; use a key without a budget`,
   );
 
+/** A budget applies, and a field of the request changes its price in a way that is not known. */
+export const refuseUnknownPrice = (what: string): LimitRefusal =>
+  refuseUnknown(
+    `the price of ${what.slice(0, MAX_NAME)} is not known, and a budget applies to this request; leave it out, or use a key without a budget`,
+  );
+
 const refuseUnknown = (message: string): LimitRefusal =>
   new LimitRefusal('price', { code: 'PERMISSION', message, http_status: 403, details: HOPELESS });
 

@@ -146,7 +146,10 @@ export class Conversation {
     // A local response says nothing about the health of the upstream, so it does not count as an attempt.
     const local = first && this.#endpoint.respondLocally(first);
     if (local) return local;
-    if (first && this.#endpoint.kind === 'chat') this.#caching = this.#services.cache?.begin(this.#request, candidates);
+    const { cached, state } = this.#request;
+    if (cached && state?.mayReuse === false) throw cached.refusal;
+    if (cached) this.#caching = cached.caching;
+    else if (first && this.#endpoint.kind === 'chat') this.#caching = this.#services.cache?.begin(this.#request, candidates);
     if (this.#caching?.hit) return this.#sendCached(this.#caching.hit);
     const outcome = this.#loop.run(candidates, createUnavailableError(model, candidates, directory));
     // While the upstream works on its response.

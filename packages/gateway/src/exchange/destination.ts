@@ -21,10 +21,17 @@ export function findDestination(request: PassedRequest, body: PassedBody): Desti
   return destination;
 }
 
-/** Whether an endpoint does all of its work before it responds, for the model that the request names. */
-export function isCounted({ method, route }: PassedRequest, { endpoint, url, model }: Destination): boolean {
-  const kind = route.type === 'PASSTHROUGH' ? readEndpoint(url, method, endpoint.provider)?.kind : 'stateless';
-  return kind === 'stateless' && model !== undefined;
+/**
+ * The path of an endpoint that does all of its work before it responds, with `{model}` for a model; undefined for others
+ * and for requests that name no model.
+ */
+export function findCountedPath(
+  { method, route }: PassedRequest,
+  { endpoint: { provider }, url, model }: Destination,
+): string | undefined {
+  const kind = route.type === 'PASSTHROUGH' ? readEndpoint(url, method, provider)?.kind : 'stateless';
+  if (kind !== 'stateless' || model === undefined) return undefined;
+  return readEndpointPath(url, provider)?.replace(/^models\/.{1,1024}(:\w+)$/, 'models/{model}$1');
 }
 
 /** Where the provider reads the models that a request runs, and whether the request names them there. */
@@ -60,6 +67,8 @@ export interface Destination {
   names: readonly string[];
   /** Where it named them. */
   namedIn: ReadonlySet<'body' | 'path' | 'query'>;
+  /** The parsed body, or the fields of a form; undefined for a body that is neither. */
+  fields?: unknown;
 }
 
 /** Rejects a request that no provider may receive, before its body is read. */
@@ -110,7 +119,15 @@ function findDeployment({ route, ...request }: PassedRequest, { name }: PathMode
   const target = findNamed({ ...request, route }, name);
   const { model, provider } = target;
   const url = buildUrl(provider, route.type, model, route.path);
-  return { endpoint: target, url, body: inBody.set(model), model, names: [name], namedIn: new Set(['body', 'path']) };
+  return {
+    endpoint: target,
+    url,
+    body: inBody.set(model),
+    model,
+    names: [name],
+    namedIn: new Set(['body', 'path']),
+    fields: inBody.fields,
+  };
 }
 
 function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBody: NamedModels): Destination | undefined {
@@ -136,6 +153,7 @@ function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBod
       ...(inPath ? (['path'] as const) : []),
       ...(inQuery ? (['query'] as const) : []),
     ]),
+    fields: inBody.fields,
   };
 }
 
@@ -313,6 +331,8 @@ const createRefusal = (code: keyof typeof STATUS, message: string): CodecError =
 /** The models that a body names, and ways to rename them. */
 interface NamedModels {
   readonly names: readonly string[];
+  /** The parsed body, or the fields of a form. */
+  readonly fields?: unknown;
   /** The body with `names` replaced, in the same order. */
   rename(names: readonly string[]): Buffer;
   /** The body with this model as its only one, added if the body names none. */
@@ -373,11 +393,13 @@ function parse(body: Buffer): ReadJson | undefined {
 
 class JsonModels implements NamedModels {
   readonly names: readonly string[];
+  readonly fields: unknown;
   readonly #body: Buffer;
   readonly #read: ReadJson;
   readonly #spans: readonly Span[];
 
   constructor(body: Buffer, read: ReadJson) {
+    this.fields = read.value;
     this.#body = body;
     this.#read = read;
     this.#spans = MODEL_PATHS.flatMap((path) => findOnce(read.text, path)).toSorted((a, b) => a.start - b.start);
@@ -417,10 +439,12 @@ function readFormModels(body: Buffer, contentType: string): NamedModels {
   const form = new MultipartForm(body, contentType);
   const [field, second] = form.find('model');
   if (second) throw MORE_THAN_ONCE;
-  if (!field) return { ...createUnnamed(body), set: (name) => form.add('model', name) };
+  const fields = Object.fromEntries(form.listFields());
+  if (!field) return { ...createUnnamed(body), fields, set: (name) => form.add('model', name) };
   const name = checkName(body.toString('utf8', field.start, Math.min(field.end, field.start + MAX_READ)));
   return {
     names: [name],
+    fields,
     rename: ([next = name]) => (next === name ? body : form.replace(field, next)),
     set: (next) => form.replace(field, next),
   };

@@ -2,6 +2,7 @@
 
 import type { CanonicalError, ClientRequest, Codec, RequestTarget } from '@sluice/core';
 import type { Admission } from '../admission/gate.ts';
+import type { LimitRefusal } from '../admission/refusals.ts';
 import type { Rule } from '../config/resolve.ts';
 import type { Caller } from '../keys/caller.ts';
 import type { LabelledSeries } from '../observe/labelled-series.ts';
@@ -10,6 +11,7 @@ import type { Endpoint } from './endpoint.ts';
 import type { ExchangeObserver } from './observer.ts';
 import type { ExchangeRecord } from './record.ts';
 import type { Progress } from './reply.ts';
+import type { Caching } from './response-cache.ts';
 import type { ExchangeState, Lane } from './state.ts';
 import type { Directory, Ending } from './types.ts';
 
@@ -39,8 +41,16 @@ export interface ModelRequest {
   receivedAt: number;
   /** The lane of a WebSocket connection that the request came over; undefined for HTTP. */
   lane?: Lane | undefined;
+  /** The only response that the request may get, because its budget allows no other. */
+  cached?: CachedOnly | undefined;
   /** What the request refers to, and what is kept of its response. */
   state?: ExchangeState | undefined;
+}
+
+/** A cached response, and the error of a request that may not get it. */
+export interface CachedOnly {
+  readonly caching: Caching;
+  readonly refusal: LimitRefusal;
 }
 
 /**

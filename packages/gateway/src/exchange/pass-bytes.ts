@@ -14,11 +14,13 @@ import { findObject } from './known-endpoints.ts';
 import { findMissingEndpoint } from './missing-endpoint.ts';
 import type { Result } from './model-request.ts';
 import type { ExchangeObserver } from './observer.ts';
+import { createUsageReader, type UsageReader } from './passed-usage.ts';
 import type { AttemptRecord, ExchangeRecord } from './record.ts';
 import { addUpstreamHeaders, buildExchangeHeaders, type Progress, sendReply } from './reply.ts';
 import {
   createConnectionError,
   createTimeoutError,
+  type Directory,
   findEnding,
   findRedirectError,
   formatProvider,
@@ -44,6 +46,8 @@ export interface ForwardedRequest {
   response: ServerResponse;
   headers: Record<string, string>;
   connection: ClientConnection;
+  /** The configuration at the start of the request, which has the prices. */
+  directory: Directory;
   /** The record of the exchange in the ledger. */
   record: ExchangeRecord;
   /** What the request holds at the gate; undefined without limits. */
@@ -104,6 +108,8 @@ class Passage implements Receiver {
   #held: Uint8Array[] = [];
   /** The start of the body, for who wants to know what it describes. */
   readonly #copy: Collector | undefined;
+  /** Reads what the response says about its usage; undefined when it says nothing. */
+  #usage: UsageReader | undefined;
   /** Bytes of the body that have not arrived; infinite when the upstream does not say. */
   #left = Number.POSITIVE_INFINITY;
   /** The upstream has sent everything while the attempt was recorded. */
@@ -186,8 +192,13 @@ class Passage implements Receiver {
     this.#headers = headers;
     this.#forwarded.record.attempt?.responded(status, headers);
     this.#deadline.expect(this.#endpoint.times.betweenEventsMs);
-    if (status >= 400) this.#refusal = new Collector(this.#services.limits.errorBytes);
-    else this.#recordStart();
+    if (status >= 400) {
+      this.#refusal = new Collector(this.#services.limits.errorBytes);
+      return;
+    }
+    if (this.#forwarded.request.method === 'POST')
+      this.#usage = createUsageReader(headers['content-type'] ?? '', this.#services.limits.eventBytes);
+    this.#recordStart();
   }
 
   /** The client receives nothing before the attempt is recorded; the upstream is paused meanwhile. */
@@ -231,6 +242,7 @@ class Passage implements Receiver {
   #send(chunk: Uint8Array): void {
     this.#forwarded.observer?.sent(chunk);
     this.#copy?.push(chunk);
+    this.#usage?.push(chunk);
     this.#left -= chunk.length;
     if (this.#left <= 0) this.#held.push(chunk);
     else if (!this.#forwarded.response.write(chunk)) this.#wait();
@@ -260,11 +272,11 @@ class Passage implements Receiver {
     const { record, connection } = this.#forwarded;
     this.#state = 'ending';
     this.#deadline.stop();
-    this.#endAttempt(result);
+    const used = this.#endAttempt(result);
     const finish = (): void => {
       if (this.#state === 'settled') return;
       send();
-      this.#settle(result);
+      this.#settle(result, used);
     };
     const recorded = record.settle({ ...result, notes: [] });
     if (recorded) void recorded.then(connection.guard(finish));
@@ -337,24 +349,44 @@ class Passage implements Receiver {
     this.#settle({ status: 499, ending: 'client_aborted' });
   }
 
-  #settle(result: End): void {
+  #settle(result: End, used: Used = this.#endAttempt(result)): void {
     if (this.#state === 'settled') return;
     this.#state = 'settled';
     this.#deadline.stop();
     this.#forwarded.connection.unlisten(this.#onInterruption);
-    this.#endAttempt(result);
-    this.#resolve({ ...this.#progress, ...result });
+    this.#resolve({ ...this.#progress, ...result, ...used });
   }
 
-  /** Bytes that are not read have no usage; what the provider charges for them is not known. */
-  #endAttempt({ ending, error }: End): void {
+  /** What a provider charges for a response without usage is not known. */
+  #endAttempt({ ending, error }: End): Used {
     const { record, request } = this.#forwarded;
+    const used = this.#findUsed();
     const isSent = ending === 'client_aborted' && record.attempt?.connectedAt !== undefined;
     const isAnswered = this.#status > 0 && this.#status < 400;
-    const possiblyBilled = request.method === 'POST' && (isSent || isAnswered || (error !== undefined && mayBeBilled(error)));
-    record.endAttempt({ ending, error, possiblyBilled });
+    const mayCost = isSent || isAnswered || (error !== undefined && mayBeBilled(error));
+    const possiblyBilled = request.method === 'POST' && !used && mayCost;
+    const isFirst = record.endAttempt({ ending, error, possiblyBilled, ...used });
+    if (isFirst && used?.cost) this.#countCost(used.cost.micros);
+    return used ?? {};
+  }
+
+  #countCost(micros: number): void {
+    const { provider = '', model = '', upstream = '' } = this.#progress;
+    const labels = { provider, model, client_protocol: this.#forwarded.route.client.id, upstream_protocol: upstream };
+    this.#services.metrics.of(labels).spent(micros);
+  }
+
+  /** What the upstream has reported, and what it costs. */
+  #findUsed(): Required<Used> | undefined {
+    const usage = this.#usage?.usage;
+    const { provider, model } = this.#progress;
+    if (!usage || provider === undefined || model === undefined) return undefined;
+    return { usage, cost: this.#forwarded.directory.prices.cost(usage, provider, model, Date.now()) };
   }
 }
+
+/** What a response has used, and its cost; null when the price is not known. */
+type Used = Pick<Result, 'usage' | 'cost'>;
 
 /** Descriptions of stored objects are short. */
 const MAX_COPIED = 256 * 1024;

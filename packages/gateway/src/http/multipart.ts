@@ -34,6 +34,20 @@ export class MultipartForm {
     });
   }
 
+  /** Names and values of the fields that are no files. A long value is cut. */
+  listFields(): [name: string, value: string][] {
+    return this.#parts.flatMap(({ headers, value: { start, end } }) => {
+      const name = readFieldName(headers);
+      return name === undefined ? [] : [[name, this.#body.toString('utf8', start, Math.min(end, start + MAX_VALUE_BYTES))]];
+    });
+  }
+
+  /** How many parts are files, and their bytes together. */
+  get files(): { readonly count: number; readonly bytes: number } {
+    const files = this.#parts.filter(({ headers }) => readFieldName(headers) === undefined);
+    return { count: files.length, bytes: files.reduce((sum, { value }) => sum + value.end - value.start, 0) };
+  }
+
   replace({ start, end }: Range, value: string): Buffer {
     return Buffer.concat([this.#body.subarray(0, start), Buffer.from(value), this.#body.subarray(end)]);
   }
@@ -44,6 +58,9 @@ export class MultipartForm {
     return this.replace({ start: this.#first, end: this.#first }, part);
   }
 }
+
+/** Settings are shorter. */
+const MAX_VALUE_BYTES = 256;
 
 /** A range of bytes; the end is exclusive. */
 interface Range {
@@ -64,7 +81,7 @@ function readFieldName(headers: string): string | undefined {
 }
 
 /** The boundary of a form by its content type; undefined for other content. */
-function readBoundary(contentType: string): string | undefined {
+export function readBoundary(contentType: string): string | undefined {
   const [, quoted, plain] = /^multipart\//i.test(contentType) ? (BOUNDARY.exec(contentType) ?? []) : [];
   return quoted ?? plain;
 }

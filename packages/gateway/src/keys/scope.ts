@@ -1,6 +1,7 @@
 /** What a key may be used for, and from where. */
 
 import type { CodecError } from '@sluice/core';
+import { normalizeField } from '@sluice/core/internal';
 import { AddressRanges } from '../http/client-address.ts';
 import { refusal } from '../http/refusal.ts';
 import { matchesAny } from '../providers/wildcard.ts';
@@ -25,6 +26,30 @@ export function checkModelScope({ name, policy }: Caller, model: string, find: (
   if (model === '') throw createUnnamedError(name);
   if (!isModelAllowed(policy, { name: model, targets: find(model) })) throw createScopeError(name, model);
 }
+
+/** Throws for a request of a limited key that lets its provider choose other models than the one that was checked. */
+export function checkOtherModels({ name, policy }: Caller, body: unknown): void {
+  const field = policy.models.length === 0 ? undefined : findOtherModels(body);
+  if (field === undefined) return;
+  throw refusal(
+    403,
+    'PERMISSION',
+    `client key "${name}" is limited to some models, and ${JSON.stringify(field)} lets the provider choose others; leave it out`,
+  );
+}
+
+/** The field by which a request lets the provider choose among other models than the one that it names. */
+export function findOtherModels(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const fields = Object.entries(body);
+  return fields.find(([name, value]) => OTHER_MODELS.has(normalizeField(name)) && isFilled(value))?.[0];
+}
+
+/** OpenRouter's lists, routes and presets; the fallbacks of Anthropic and of other gateways. */
+const OTHER_MODELS: ReadonlySet<string> = new Set(['models', 'route', 'preset', 'fallbacks']);
+
+const isFilled = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null && value !== '' && value !== false;
 
 /** Throws for a request that names no model, or one that the key does not allow. */
 export function checkModelScopes(caller: Caller, models: readonly string[], find: (model: string) => readonly string[]): void {

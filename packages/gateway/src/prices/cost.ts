@@ -72,16 +72,18 @@ export function computeCost(usage: CanonicalUsage, rates: Rates): UsageCost | un
 
 /**
  * The most that a request can cost with these counts: all input and all output at the highest rate that any token of it
- * can have. Undefined when a rate is unknown. Searches are not included, because their number is not known before.
+ * can have. Undefined when a rate is unknown.
  */
-export function computeBound({ input, output }: TokenBound, rates: Rates): number | undefined {
-  const inputRate = findHighest(INPUT_BUCKETS, rates, input);
+export function computeBound(bound: TokenBound, rates: Rates): number | undefined {
+  const { input, output, searches } = bound;
+  const inputRate = findHighest(listInputBuckets(bound), rates, input);
   const outputRate = output === 0 ? 0 : findHighest(OUTPUT_BUCKETS, rates, input);
   if (inputRate === undefined || outputRate === undefined) return undefined;
   const sum = new ExactSum();
   sum.add(Math.min(input, MAX_TOKENS), inputRate);
   sum.add(Math.min(output, MAX_TOKENS), outputRate);
   if (rates.request) sum.add(1, chooseTier(rates.request, input));
+  if (rates.web_search) sum.add(searches, chooseTier(rates.web_search, input));
   return sum.round();
 }
 
@@ -89,16 +91,23 @@ export function computeBound({ input, output }: TokenBound, rates: Rates): numbe
 export interface TokenBound {
   readonly input: number;
   readonly output: number;
+  /** Uses of tools that the provider runs. */
+  readonly searches: number;
+  /** Whether the input is more than text. */
+  readonly hasMedia: boolean;
+  /** Whether input may be written to a cache for an hour. */
+  readonly isKeptLong: boolean;
 }
 
-const INPUT_BUCKETS = [
-  'input',
-  'cache_write',
-  'cache_write_1h',
-  'input_audio',
-  'input_image',
-  'input_video',
-] as const satisfies readonly Bucket[];
+const TEXT_BUCKETS = ['input', 'cache_write'] as const satisfies readonly Bucket[];
+
+const MEDIA_BUCKETS = ['input_audio', 'input_image', 'input_video'] as const satisfies readonly Bucket[];
+
+const listInputBuckets = ({ hasMedia, isKeptLong }: TokenBound): readonly Bucket[] => [
+  ...TEXT_BUCKETS,
+  ...(isKeptLong ? (['cache_write_1h'] as const) : []),
+  ...(hasMedia ? MEDIA_BUCKETS : []),
+];
 
 const OUTPUT_BUCKETS = ['output', 'reasoning', 'output_audio', 'output_image'] as const satisfies readonly Bucket[];
 

@@ -36,7 +36,7 @@ export async function compact(
   // Before anything is waited for: a request must not start for a client that has left meanwhile.
   connection.listen(stop);
   if (connection.isInterrupted) stop();
-  const bytes = text.length + measureReferences(asked, parts);
+  const bytes = Buffer.byteLength(text) + PROMPT.length + measureReferences(asked, parts);
   const result = await state.during(() => run(request, { opened, detached, state, bytes }, services));
   const { reply } = state;
   if (!reply || result.status >= 400) return forwardFailure(result, reply, request, services);

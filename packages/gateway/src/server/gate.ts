@@ -1,14 +1,17 @@
 /** Takes requests to the gate: which limits apply to them, and what they can use and cost. */
 
-import type { HeaderBag, InterfaceType } from '@sluice/core';
+import type { HeaderBag } from '@sluice/core';
 import type { Maybe } from '../admission/backend.ts';
 import { Demand, type DemandTarget } from '../admission/demand.ts';
 import type { Admission, Rules } from '../admission/gate.ts';
-import { type Destination, isCounted, type PassedRequest } from '../exchange/destination.ts';
+import type { Work } from '../admission/work.ts';
+import { type Destination, findCountedPath, type PassedRequest } from '../exchange/destination.ts';
+import { type MeasuredRequest, measureModelRequest, measurePassed } from '../exchange/measure.ts';
 import type { ExchangeRecord } from '../exchange/record.ts';
 import type { Candidate, Services } from '../exchange/types.ts';
+import { readHeaderText } from '../http/header-text.ts';
 import { ANYBODY, type Caller } from '../keys/caller.ts';
-import { isRecord } from '../routing/prompt-blocks.ts';
+import { cleanElement, MAX_TAGS } from '../store/index.ts';
 import type { Incoming } from './handle.ts';
 
 /** Admits a request for a model; undefined when it has no limits. Throws or rejects with the refusal. */
@@ -21,34 +24,24 @@ export function admitModelRequest(
   const rules = findRules(incoming, record, services);
   if (!rules) return undefined;
   const { id, route } = incoming;
-  const generates = GENERATES[route.type];
+  const work = measureModelRequest(route.type, read, route.client);
   return services.gate.admit({
     id,
     rules,
-    demand: generates === 'free' ? undefined : buildDemand(incoming, record, read, generates),
+    demand: work === 'free' ? undefined : buildDemand(incoming, record, read.model, work),
   });
 }
 
-/** A request that has been read. */
-interface ReadRequest {
-  model: string;
-  /** The parsed body, and its size. */
-  body: unknown;
-  bytes: number;
+/** Admits a request that repeats a kept response, which costs nothing. Throws or rejects with the refusal. */
+export function admitRepeated(incoming: Incoming, record: ExchangeRecord, services: Services): Maybe<Admission> | undefined {
+  const rules = findRules(incoming, record, services);
+  return rules && services.gate.admit({ id: incoming.id, rules, demand: undefined });
 }
 
-/** Whether responses of an endpoint contain generated tokens; `free`: it is not charged. */
-const GENERATES = {
-  CHAT: true,
-  COUNT_TOKENS: 'free',
-  EMBEDDINGS: false,
-  RERANK: false,
-  AUDIO: true,
-  IMAGES: true,
-  PASSTHROUGH: true,
-  MODELS: 'free',
-  MODEL_INFO: 'free',
-} as const satisfies Record<InterfaceType, boolean | 'free'>;
+/** A request that has been read. */
+interface ReadRequest extends MeasuredRequest {
+  model: string;
+}
 
 /** Admits a request that is only forwarded; undefined when it has no limits. Throws or rejects with the refusal. */
 export function admitPassed(
@@ -65,22 +58,23 @@ export function admitPassed(
 
 /** Reading and deleting is not charged. What is done after the response, as in a batch, cannot be counted. */
 function findPassedDemand(
-  { directory: { prices } }: Incoming,
+  { directory: { prices }, headers }: Incoming,
   record: ExchangeRecord,
   passed: PassedRequest,
   destination: Destination,
 ): Demand | string | undefined {
   const { method, route } = passed;
   if (!CHARGED_METHODS.has(method)) return undefined;
-  const { endpoint, model, body } = destination;
-  if (model === undefined || !isCounted(passed, destination)) return `${method} ${route.path.split('?', 1)[0]}`;
+  const { endpoint, model, body, fields } = destination;
+  const path = findCountedPath(passed, destination);
+  const work =
+    path === undefined ? undefined : measurePassed({ path, body, type: headers['content-type'] ?? '', fields }, route.client);
+  if (model === undefined || !work) return `${method} ${route.path.split('?', 1)[0]}`;
   const target: DemandTarget = { provider: endpoint.provider.id, model, maxOutput: undefined, isConverted: false };
-  return new Demand({ bytes: body.length, output: UNLIMITED_OUTPUT, targets: [target], prices, at: readTime(record) });
+  return new Demand({ work, targets: [target], prices, at: readTime(record) });
 }
 
 const CHARGED_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-
-const UNLIMITED_OUTPUT = { tokens: undefined, choices: 1 } as const;
 
 function findRules(
   { caller = ANYBODY, headers, directory: { budgets } }: Incoming,
@@ -92,17 +86,10 @@ function findRules(
   return gate.findRules({ caller, tags, budgets, at: record.receivedAt });
 }
 
-function buildDemand(
-  { route, directory }: Incoming,
-  record: ExchangeRecord,
-  { model, body, bytes }: ReadRequest,
-  generates: boolean,
-): Demand {
+function buildDemand({ route, directory }: Incoming, record: ExchangeRecord, model: string, work: Work): Demand {
   const { client } = route;
-  const limit = isRecord(body) ? client.readOutputLimit?.(body) : undefined;
   return new Demand({
-    bytes,
-    output: generates ? (limit ?? UNLIMITED_OUTPUT) : 'none',
+    work,
     targets: directory.resolve(model, client.id).map((candidate) => toTarget(candidate, client.id)),
     prices: directory.prices,
     at: readTime(record),
@@ -123,11 +110,14 @@ export function readTags(headers: HeaderBag, { tags }: Pick<Caller, 'tags'> = AN
   const header = headers['x-sluice-tags'];
   if (header === undefined) return tags;
   const names = new Set(tags.map(readTagName));
-  const own = header.split(',', MAX_TAGS).map((tag) => tag.trim());
+  const own = readHeaderText(header)
+    .split(',', MAX_HEADER_TAGS)
+    // As the ledger has them, from which budgets are read after a restart.
+    .map((tag) => cleanElement(tag.trim()));
   return [...new Set([...tags, ...own.filter((tag) => tag !== '' && !names.has(readTagName(tag)))])];
 }
 
 /** `team` of `team=a`; the whole of a tag without a value. */
 const readTagName = (tag: string): string => tag.split('=', 1)[0] ?? tag;
 
-const MAX_TAGS = 16;
+const MAX_HEADER_TAGS = MAX_TAGS / 2;

@@ -10,7 +10,7 @@ import type { ClientConnection } from '../exchange/client-connection.ts';
 import { Conversation, findRule } from '../exchange/conversation.ts';
 import { checkPassable, findDestination, findModelUse } from '../exchange/destination.ts';
 import { respondOnce } from '../exchange/idempotency.ts';
-import type { ModelRequest, Result } from '../exchange/model-request.ts';
+import type { CachedOnly, ModelRequest, Result } from '../exchange/model-request.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession, type HeaderFacts } from '../exchange/record.ts';
@@ -22,11 +22,12 @@ import type { ClientAddress } from '../http/client-address.ts';
 import { readAllow, refusal, refuseMethod } from '../http/refusal.ts';
 import { isWebSocketOffer } from '../http/upgrade.ts';
 import { ANYBODY, type Caller } from '../keys/caller.ts';
-import { checkModelScope, checkModelScopes, checkModelsNamed } from '../keys/scope.ts';
+import { checkModelScope, checkModelScopes, checkModelsNamed, checkOtherModels } from '../keys/scope.ts';
 import { REQUEST_MESSAGE } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { isRecord } from '../routing/prompt-blocks.ts';
 import { admit } from './admit.ts';
-import { admitModelRequest, admitPassed, readTags } from './gate.ts';
+import { admitModelRequest, admitPassed, admitRepeated, readTags } from './gate.ts';
 import { describeModel, listModels, listTargets } from './models.ts';
 
 /** Handles one request from its headers on. Never rejects: every failure is sent to the client in its own protocol. */
@@ -212,6 +213,7 @@ async function readModelRequest(
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
   checkModelScope(incoming.caller ?? ANYBODY, target.model, createTargetFinder(incoming));
+  checkOtherModels(incoming.caller ?? ANYBODY, body);
   const session = findSession(headers, body);
   // Again: reading the body may have taken long.
   checkLedger(services);
@@ -222,15 +224,7 @@ async function readModelRequest(
   // What the request may cost depends on the model that it is sent to.
   const model = rule?.use ?? target.model;
   const history = isResponsesRoute(route) ? services.responses?.measure(body, caller ?? ANYBODY, lane) : undefined;
-  const size = bytes.length + (history ?? 0);
-  const gated = admitModelRequest(incoming, record, { model, body, bytes: size }, services);
-  const admission = gated instanceof Promise ? await gated : gated;
-  record.admission = admission;
-  const { observers } = services;
-  if (observers) incoming.observer = beginCapture(incoming, record, target, text, observers);
-  const { observer } = incoming;
-  const receivedAt = services.now();
-  return {
+  const read: ModelRequest = {
     kind,
     id,
     client,
@@ -240,14 +234,43 @@ async function readModelRequest(
     rule,
     connection,
     record,
-    admission,
-    observer,
+    admission: undefined,
+    observer: undefined,
     directory,
     caller,
-    receivedAt,
+    receivedAt: 0,
     lane,
   };
+  try {
+    const measured = { model, body, text, bytes: bytes.length, history: history ?? 0 };
+    const gated = admitModelRequest(incoming, record, measured, services);
+    read.admission = gated instanceof Promise ? await gated : gated;
+  } catch (refused) {
+    read.cached = findFree(read, refused, services);
+    read.admission = await admitRepeated(incoming, record, services);
+  }
+  record.admission = read.admission;
+  const { observers } = services;
+  if (observers) incoming.observer = beginCapture(incoming, record, target, text, observers);
+  read.observer = incoming.observer;
+  read.receivedAt = services.now();
+  return read;
 }
+
+/** The cached response to a request that a budget refused: it costs nothing. Throws the refusal when there is none. */
+function findFree(request: ModelRequest, refused: unknown, { cache }: Services): CachedOnly {
+  const isAboutMoney = refused instanceof LimitRefusal && MONEY_LIMITS.has(refused.limit);
+  if (!isAboutMoney || request.kind !== 'chat' || !cache) throw refused;
+  const { rule, target, directory, client, wire } = request;
+  // A background run is not repeated.
+  if (isRecord(wire.body) && wire.body['background'] === true) throw refused;
+  const caching = cache.begin(request, directory.resolve(rule?.use ?? target.model, client.id));
+  if (!caching?.hit) throw refused;
+  return { caching, refusal: refused };
+}
+
+/** Limits of what a request may cost. */
+const MONEY_LIMITS: ReadonlySet<string> = new Set(['budget', 'reserved', 'price']);
 
 /** Runs a request, with the state that it refers to where responses are kept. */
 async function runModelRequest(
@@ -303,7 +326,7 @@ async function serveOrForward(
     checkModelScope(caller, model, createTargetFinder(incoming));
     checkLedger(services);
     if (record.isKept) record.open(describeRequest(incoming), { model_requested: model });
-    record.admission = await admitModelRequest(incoming, record, { model, body, bytes }, services);
+    record.admission = await admitModelRequest(incoming, record, { model, body, bytes, history: 0 }, services);
     return record.admission;
   };
   const served = await services.responses?.serve({ ...incoming, record, caller, readBody: readOnce, admitModel }, services);
@@ -332,6 +355,7 @@ async function forward(
     `${passed.method} ${route.path.split('?', 1)[0]?.slice(0, MAX_PATH)}`,
     findModelUse(passed, destination),
   );
+  checkOtherModels(caller, destination.fields);
   checkLedger(services);
   if (record.isKept) record.open(describeRequest(incoming), { model_requested: destination.model });
   const gated = admitPassed(incoming, record, { passed, destination }, services);

@@ -40,7 +40,9 @@ export function send(url: string, path: string, { key, method = 'POST', headers 
       },
     );
     outgoing.on('error', reject);
-    outgoing.end(typeof body === 'string' ? body : JSON.stringify(body));
+    // Before a text, node writes headers as UTF-8 once more.
+    if (body === undefined) outgoing.end();
+    else outgoing.end(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
   });
 }
 

@@ -100,9 +100,8 @@ async function createStore(): Promise<Store> {
 
 const budget = (micros: number, period: Budget['period'] = 'total'): { budgets: Budget[] } => ({ budgets: [{ micros, period }] });
 
-/** What a request of `chat` reserves: half of its bytes, and its output. */
-const reserveOf = (body: object): number =>
-  Math.ceil(JSON.stringify(body).length / 2) + (body as { max_tokens: number }).max_tokens;
+/** What a request of `chat` reserves: its bytes, and its output. */
+const reserveOf = (body: object): number => JSON.stringify(body).length + (body as { max_tokens: number }).max_tokens;
 
 const count = (answers: readonly Answer[], status: number): number => answers.filter((answer) => answer.status === status).length;
 
@@ -465,6 +464,56 @@ describe.each(KINDS)('limits in $name', ({ name, options }) => {
         const { upstream, ask } = await start([createCaller('a', budget(0))], { prices: { 'second/*': 'free' } });
         upstream.play([{ send: answerWith(1, 1) }]);
         expect([(await ask('a')).status, (await ask('a', chat('second/m'))).status]).toEqual([429, 200]);
+      });
+
+      test('what has another price is refused, unless the model is free or no budget applies', async () => {
+        const callers = [createCaller('a', budget(1e9)), createCaller('free')];
+        const { upstream, ask } = await start(callers, { prices: { 'second/*': 'free' } });
+        upstream.play([{ send: answerWith(1, 1) }]);
+        const refused = await ask('a', chat('up/m', 10, { service_tier: 'priority' }));
+        expect(refused.status).toBe(403);
+        expect(refused.headers['x-should-retry']).toBe('false');
+        expect(refused.json.error.message).toBe(
+          'the price of service_tier "priority" is not known, and a budget applies to this request; leave it out, or use a key without a budget',
+        );
+        for (const more of [{ models: ['dear'] }, { route: 'fallback' }])
+          expect((await ask('a', chat('up/m', 10, more))).json.error.message).toContain('lets other models respond');
+        expect((await ask('a', chat('up/m', 10, { service_tier: 'flex' }))).status).toBe(200);
+        expect((await ask('a', chat('second/m', 10, { service_tier: 'priority' }))).status).toBe(200);
+        expect((await ask('free', chat('up/m', 10, { service_tier: 'priority' }))).status).toBe(200);
+        expect(upstream.served.length).toBe(3);
+      });
+
+      test.each(['team=größe', 'team=営業', 'team=search'])('a budget of the tag %s holds, also after a restart', async (tag) => {
+        const store = await createStore();
+        const body = chat('up/m');
+        const tags = Array.from({ length: 16 }, (_, index) => `t${index}=1`);
+        const config = { budgets: [{ tag, limit: `0.${String(reserveOf(body) + 50).padStart(6, '0')}usd/month` }] };
+        const sent = { key: 'a', body, headers: { 'x-sluice-tags': Buffer.from(tag).toString('latin1') } };
+        const first = await start([createCaller('a', {}, tags)], config, { store });
+        first.upstream.play([{ send: answerWith(60, 20) }]);
+        expect((await send(first.gateway.url, CHAT, sent)).status).toBe(200);
+        await idle(first.gateway);
+        expect((await send(first.gateway.url, CHAT, sent)).status).toBe(429);
+        await store.flush();
+        expect(await store.spending({ by: 'tag', of: tag, since: 0 })).toBe(80);
+        const second = await start([createCaller('a', {}, tags)], config, { store });
+        second.upstream.play([{ send: answerWith(60, 20) }]);
+        expect((await send(second.gateway.url, CHAT, sent)).status).toBe(429);
+      });
+
+      test('a cached response costs nothing, and is sent when the budget is spent', async () => {
+        const callers = [createCaller('rich'), createCaller('poor', { ...budget(0), requestsPerMinute: 2 })];
+        const { upstream, ask } = await start(callers, { cache: { scope: 'shared' } });
+        upstream.play([{ send: answerWith(1, 1) }]);
+        expect((await ask('rich')).status).toBe(200);
+        const cached = await ask('poor');
+        expect([cached.status, cached.headers['x-sluice-cache'], cached.text.includes('One.')]).toEqual([200, 'hit', true]);
+        expect((await ask('poor', chat('up/m', 10, { seed: 7 }))).json.error.code).toBe('insufficient_quota');
+        // It counts as a request.
+        expect((await ask('poor')).status).toBe(200);
+        expect((await ask('poor')).headers['retry-after']).toBe('60');
+        expect(upstream.served.length).toBe(1);
       });
 
       test('a tag has a budget for all keys together, and errors name no key', async () => {

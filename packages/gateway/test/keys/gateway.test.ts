@@ -124,6 +124,24 @@ describe('models', () => {
       expect(json.error.message).toMatch(/^client key "k\d+" does not allow model .*; GET \/v1\/models lists the models/);
   });
 
+  test.each([
+    ['models', ['openai/gpt-5-pro']],
+    ['route', 'fallback'],
+    ['preset', 'dear'],
+    ['fallbacks', [{ model: 'm' }]],
+  ])('a limited key may not let the provider choose a model by %s', async (field, value) => {
+    const post = async (key: string, path: string, body: object): Promise<number> => {
+      const raw = JSON.stringify({ ...body, model: 'fast', [field]: value });
+      const headers = { ...bearer(key), 'content-type': 'application/json' };
+      return (await send(gateway.url, path, { method: 'POST', headers, raw })).status;
+    };
+    const limited = await issue({ models: 'fast' });
+    expect(await post(limited, '/v1/chat/completions', { messages: [{ role: 'user', content: 'a' }] })).toBe(403);
+    expect(await post(limited, '/v1/completions', { prompt: 'a' })).toBe(403);
+    faultd.play(WHOLE);
+    expect(await post(await issue(), '/v1/chat/completions', { messages: [{ role: 'user', content: 'a' }] })).toBe(200);
+  });
+
   test.each(IDS)('a refusal has the form of %s', async (client) => {
     const key = await issue({ models: 'other/*' });
     const { status, body } = await ask(gateway.url, { client, model: 'fast', stream: true, headers: bearer(key) });
