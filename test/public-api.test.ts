@@ -60,6 +60,7 @@ const API: Record<string, string[]> = {
     ...['BoundedCache', 'GRAMMARS', 'GrammarError', 'JsonScanner', 'MAX_JSON_DEPTH', 'StreamRuleError', 'StreamValidator'],
     ...[
       'computeScore',
+      'decodeChatUsage',
       'encodeResponse',
       'encodeResponseStream',
       'endOfString',
@@ -69,7 +70,7 @@ const API: Record<string, string[]> = {
       'isClientCall',
       'isDeeperThan',
     ],
-    ...['learnProfile', 'ownError', 'parseDeployment', 'recomputeStop', 'withFields'],
+    ...['learnProfile', 'normalizeField', 'ownError', 'parseDeployment', 'recomputeStop', 'withFields'],
   ],
 };
 
