@@ -59,6 +59,7 @@ const API: Record<string, string[]> = {
   './internal': [
     ...['BoundedCache', 'GRAMMARS', 'GrammarError', 'JsonScanner', 'MAX_JSON_DEPTH', 'StreamRuleError', 'StreamValidator'],
     ...[
+      'buildTooDeepError',
       'computeScore',
       'decodeChatUsage',
       'encodeResponse',
@@ -68,9 +69,10 @@ const API: Record<string, string[]> = {
       'findJsonFault',
       'findJsonStrings',
       'isClientCall',
+      'isDeepText',
       'isDeeperThan',
     ],
-    ...['learnProfile', 'normalizeField', 'ownError', 'parseDeployment', 'recomputeStop', 'withFields'],
+    ...['learnProfile', 'normalizeField', 'ownError', 'parseDeployment', 'parseJson', 'recomputeStop', 'withFields'],
   ],
 };
 

@@ -45,16 +45,26 @@ async function runPart(part, { limits: { recorded }, isJudged, required }) {
   }
   try {
     const first = await measure(part, part.checks);
-    const above = isJudged ? part.checks.filter(({ name, kind }) => isAboveRecord(kind, recorded[name], first[name])) : [];
+    const above = isJudged ? part.checks.filter(({ name, kind }) => isAboveRecord(kind, recorded[name], first[name].value)) : [];
     const second = above.length > 0 ? await measure(part, above) : {};
     return part.checks.map(({ name, kind }) => {
-      const values = [first[name], second[name]].filter((value) => value !== undefined);
       const limit = recorded[name] === undefined ? undefined : findLimit(kind, recorded[name]);
-      return { name, value: first[name], limit, ...(isJudged ? judge(kind, recorded[name], values) : { state: 'not judged' }) };
+      const measured = [first[name], second[name]].filter((one) => one !== undefined);
+      const verdict = isJudged ? judgeMeasured(kind, recorded[name], measured) : { state: 'not judged' };
+      return { name, value: first[name].value, limit, ...verdict };
     });
   } catch (error) {
     return part.checks.map(({ name }) => ({ name, state: 'FAILED', note: `cannot be measured: ${error.message}` }));
   }
+}
+
+/** Doubtful values that are too high do not fail; those within their limit are ok. */
+function judgeMeasured(kind, recorded, measured) {
+  const values = measured.map(({ value }) => value);
+  const verdict = judge(kind, recorded, values);
+  const { doubt } = measured.find((one) => one.doubt !== undefined) ?? {};
+  if (verdict.state !== 'FAILED' || recorded === undefined || doubt === undefined) return verdict;
+  return { state: 'not judged', note: `${verdict.note}; the machine was too busy: ${doubt}` };
 }
 
 const isAboveRecord = (kind, recorded, value) => recorded !== undefined && isAbove(kind, recorded, value);
@@ -123,18 +133,21 @@ export async function recordLimits({ parts, limits, node, isWhole, print }) {
     while (obstacle === undefined && runs.length < part.recordings) runs.push(await measure(part, part.checks));
     for (const { name } of part.checks) {
       const before = limits.recorded[name];
-      const value = obstacle === undefined ? roundValue(median(runs.map((run) => run[name]))) : before;
+      const measured = runs.map((run) => run[name]);
+      const value = obstacle === undefined ? roundValue(median(measured.map((one) => one.value))) : before;
       if (value !== undefined) recorded[name] = value;
-      print(describeRecord({ name, before, value, runs: runs.map((run) => run[name]), obstacle }));
+      print(describeRecord({ name, before, value, measured, obstacle }));
     }
   }
   return { node: isWhole ? readMinor(node) : limits.node, recorded };
 }
 
-function describeRecord({ name, before, value, runs, obstacle }) {
+function describeRecord({ name, before, value, measured, obstacle }) {
   if (obstacle !== undefined) return `${name}: keeps its record; ${obstacle}`;
   const was = before === undefined ? 'new' : `was ${formatValue(before)}`;
-  return `${name}: ${formatValue(value)} (${was}; measured ${runs.map(formatValue).join(', ')})`;
+  const { doubt } = measured.find((one) => one.doubt !== undefined) ?? {};
+  const warning = doubt === undefined ? '' : `; record it again on a less busy machine: ${doubt}`;
+  return `${name}: ${formatValue(value)} (${was}; measured ${measured.map((one) => formatValue(one.value)).join(', ')})${warning}`;
 }
 
 const roundValue = (value) => (value >= 1000 ? Math.round(value) : Number(value.toFixed(3)));

@@ -3,9 +3,10 @@
  *
  * @typedef {{ name: string, kind: string }} Check
  *   One value: the name is that of limits.json, and the kind is one of judge.js. Some have what `measure` of their part needs beside.
+ * @typedef {{ value: number, doubt?: string }} Measured `doubt`: why the value may be too high.
  * @typedef {object} Part Checks that are measured together.
  * @property {readonly Check[]} checks
- * @property {(checks: readonly Check[]) => Promise<Record<string, number>>} measure the value of each of these checks, by its name
+ * @property {(checks: readonly Check[]) => Promise<Record<string, Measured>>} measure the value of each of these checks, by its name
  * @property {number} recordings how many measurements a recorded value is the median of
  * @property {() => string | undefined} [findObstacle] why the part cannot be measured on this machine
  * @property {string} [needs] the program that it lacks then
@@ -23,8 +24,8 @@ const RATIO_RECORDINGS = 7;
 const WAY_NAMES = Object.keys(WAYS);
 const HELD_KINDS = ['objects', 'closures', 'arrays', 'strings', 'heap'];
 
-/** `{ [name]: value }` of checks whose value is `read(check)`. */
-const collect = (checks, read) => Object.fromEntries(checks.map((check) => [check.name, read(check)]));
+/** `{ [name]: { value, doubt } }` of checks whose value is `read(check)`. */
+const collect = (checks, read, doubt) => Object.fromEntries(checks.map((check) => [check.name, { value: read(check), doubt }]));
 
 /** Both ways at once: each gateway uses one core, and nothing depends on the clock. */
 async function measureWays(checks, measureWay) {
@@ -51,14 +52,18 @@ const buildAllocationPart = (upstream, tier) => ({
   },
 });
 
+/** The requests take 2 s. The ledger commits by the clock: with 10 s, there are 10 % more calls. */
+const LONGEST_TRACE = 5;
+
 const buildSystemCallPart = (upstream, way) => ({
   checks: CALL_KINDS.map((kind) => ({ name: `request, ${way}: system calls, ${kind}`, kind })),
   recordings: COUNT_RECORDINGS,
   needs: 'strace',
   findObstacle,
   measure: async (checks) => {
-    const counts = await countSystemCalls(upstream, way);
-    return collect(checks, ({ kind }) => counts[kind]);
+    const { counts, seconds } = await countSystemCalls(upstream, way);
+    const doubt = seconds > LONGEST_TRACE ? `the requests took ${seconds.toFixed(0)} s` : undefined;
+    return collect(checks, ({ kind }) => counts[kind], doubt);
   },
 });
 
@@ -74,12 +79,19 @@ const buildModulePart = (program) => ({
   },
 });
 
+/**
+ * With eight processes to a core, ratios are up to 20 % too high: each time that the process runs, its data is no longer in the caches. They are
+ * right with up to three.
+ */
+const LEAST_SHARE = 0.3;
+
 const buildRatioPart = (id) => ({
   checks: [{ name: `ratio, ${id}`, kind: 'ratio' }],
   recordings: RATIO_RECORDINGS,
   measure: async (checks) => {
-    const ratio = await measureRatio(id);
-    return collect(checks, () => ratio);
+    const { ratio, share } = await measureRatio(id);
+    const doubt = share < LEAST_SHARE ? `its process had ${Math.round(share * 100)} % of a core` : undefined;
+    return collect(checks, () => ratio, doubt);
   },
 });
 

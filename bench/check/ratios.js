@@ -41,7 +41,11 @@ export const GUARDED = {
 
 let isPrepared = false;
 
-/** The median over the slices of one process. */
+/**
+ * The ratio of a row, and the share of a core that its process had.
+ *
+ * @returns {Promise<{ ratio: number, share: number }>}
+ */
 export async function measureRatio(id) {
   if (!isPrepared) prepareSources();
   isPrepared = true;
@@ -57,5 +61,5 @@ export async function measureRatio(id) {
   const [code, signal] = await once(child, 'close');
   if (code !== 0)
     throw new Error(`the process of the row "${id}" ended with ${signal ?? `code ${code}`}: ${errors.slice(-2000)}`);
-  return JSON.parse(output.trim().split('\n').at(-1)).median;
+  return JSON.parse(output.trim().split('\n').at(-1));
 }

@@ -14,7 +14,7 @@ export function parseTable(text) {
 const COUNTED = {
   // One to the upstream and one to the client: exact.
   sends: ['writev', 'sendto', 'sendmsg'],
-  // Data of sockets, and wake-ups of the threads of the ledger: a busy machine merges wake-ups, so that there are fewer, never more.
+  // Data of sockets, and wake-ups of the threads of the ledger. A busy machine merges some, and has more of those that come by the clock.
   'reads and writes': ['read', 'write', 'readv', 'recvfrom', 'recvmsg'],
   // SQLite commits each request, and the ledger commits some of its own every few seconds.
   'ledger files': ['pwrite64', 'pwritev', 'pread64', 'preadv', 'fsync', 'fdatasync', 'fcntl', 'ftruncate'],

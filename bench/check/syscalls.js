@@ -16,15 +16,15 @@ export function findObstacle() {
   return undefined;
 }
 
-/** Counts of strace.js for each request. */
+/** `{ counts, seconds }`: counts of strace.js for each request, and how long the requests took. */
 export async function countSystemCalls(upstream, way) {
   const gateway = await startGateway(upstream);
   try {
     const sequence = await openSequence(gateway.port, way);
     await sequence.run(WARM_UP);
-    const table = await trace(gateway.pid, () => sequence.run(REQUESTS));
+    const { table, seconds } = await trace(gateway.pid, () => sequence.run(REQUESTS));
     sequence.close();
-    return countCalls(table, REQUESTS);
+    return { counts: countCalls(table, REQUESTS), seconds };
   } finally {
     await gateway.stop();
   }
@@ -38,9 +38,11 @@ async function trace(pid, work) {
     output += data;
   });
   await waitForOutput(strace, /attached/, 'strace', strace.stderr);
+  const begun = performance.now();
   await work();
+  const seconds = (performance.now() - begun) / 1000;
   // It detaches and prints its table.
   strace.kill('SIGINT');
   await closed;
-  return parseTable(output);
+  return { table: parseTable(output), seconds };
 }

@@ -65,7 +65,7 @@ export const REQUESTS = [
   { name: '1m', title: '1 MB, 1,000 turns, 200 tools', build: () => buildConversation(1000, 200, 915) },
 ];
 
-export const findRequest = (name) => REQUESTS.find((request) => request.name === name);
+const findRequest = (name) => REQUESTS.find((request) => request.name === name);
 
 /** The body of a request as an object, in a protocol. Gemini has model and stream in the path, not in the body. */
 export function buildRequest(name, protocol, { model, stream = false }) {

@@ -15,7 +15,7 @@ const CONVERTING = {
   'gemini>chat': ['sluice', 'sluice-full'],
 };
 const REFERENCES = ['undici', 'pipe'];
-export const REFERENCE = 'undici';
+const REFERENCE = 'undici';
 
 /** The subjects of directions, with their processes. Those that are missing here are left out. */
 export async function listEntries(fleet, directions, names = undefined) {

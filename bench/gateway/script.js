@@ -9,8 +9,7 @@ export const TEXTS = {
   'mock-large': 'All work and no play makes "Jack" a dull boy.\n'.repeat(2130),
 };
 
-/** Everything that a stream says is marks: which stream, which chunk of it, and when it was sent. */
-export const MARK = { begin: 't=', streamDigits: 6, chunkDigits: 6, timeDigits: 16, end: ';' };
+/** Everything that a stream says is marks: `t=`, which stream (6 digits), which chunk of it (6), when it was sent (16), and `;`. */
 export const MARK_LENGTH = 2 + 6 + 6 + 16 + 1;
 const TIME_RANGE = 10n ** 16n;
 

@@ -16,7 +16,7 @@ export const DIRECTIONS = [
   { id: 'responses>chat', client: 'openai-responses', upstream: 'chat' },
   { id: 'gemini>chat', client: 'gemini', upstream: 'chat' },
 ];
-export const findDirection = (id) => DIRECTIONS.find((direction) => direction.id === id);
+const findDirection = (id) => DIRECTIONS.find((direction) => direction.id === id);
 
 const PATHS = {
   'openai-chat': () => '/v1/chat/completions',

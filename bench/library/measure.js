@@ -5,8 +5,6 @@
 import { alternate } from '../method/slices.js';
 import { median, summarizeRatio } from '../method/statistics.js';
 import { loadSluice } from './load.js';
-import { findRow } from './rows.js';
-import { prepareSources } from './sources.js';
 
 /** CPU time of this process, in microseconds. */
 export function readCpu() {
@@ -145,26 +143,4 @@ export async function measurePair(row, builds, { slices, sliceMs, warmMs, isReve
   const [before, after] = ['before', 'after'].map((side) => samples[sides.indexOf(side)]);
   const middle = (list) => median(list.map(({ value }) => value));
   return { ratio: summarizeRatio(after, before).median, before: middle(before), after: middle(after) };
-}
-
-/**
- * Sluice over the reference of each row, measured in this process: `{ [id]: { subject, reference, ratio, samples } }`, where `ratio` is
- * `{ median, p10, p90, count }` over the slices. Throws when a result is wrong.
- *
- * @param {readonly string[]} ids of rows
- */
-export async function measureRatios(ids, { slices = 7, sliceMs = 25, warmMs = 250 } = {}) {
-  prepareSources();
-  const ratios = {};
-  for (const id of ids) ratios[id] = await measureRatio(findRow(id), { slices, sliceMs, warmMs });
-  return ratios;
-}
-
-async function measureRatio(row, options) {
-  const { name } = row.subjects.find(({ isSluice }) => isSluice);
-  const except = row.subjects.map((subject) => subject.name).filter((other) => other !== name && other !== row.reference);
-  const { samples, notes } = await measureRow(row, { ...options, warmMs: row.warmMs ?? options.warmMs, except });
-  const [note] = Object.entries(notes);
-  if (note) throw new Error(`${row.id}: ${note.join(': ')}`);
-  return { subject: name, reference: row.reference, ratio: summarizeRatio(samples[name], samples[row.reference]), samples };
 }

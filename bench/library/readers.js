@@ -61,7 +61,7 @@ function readGemini(chunks) {
 const hasType = (events, type) => events.some((event) => event.type === type);
 
 /** All texts, calls, results and tools of a request, each in its order. */
-export const readRequest = (protocol, body) => REQUEST_READERS[protocol](body);
+const readRequest = (protocol, body) => REQUEST_READERS[protocol](body);
 
 /** Whether two requests say the same, each in its protocol. */
 export function isSameRequest(a, b) {

@@ -8,7 +8,7 @@ const percent = (factor) => `${((factor - 1) * 100).toFixed(1)} %`;
 const apart = (a, b) => Math.max(a, b) / Math.min(a, b);
 
 /** `[{ id, kind, subject, value, ratio }]`: how far medians, and ratios to the reference, are apart. */
-export function findDifferences(one, other) {
+function findDifferences(one, other) {
   return one.rows.flatMap((row) => {
     const same = other.rows.find(({ id }) => id === row.id);
     return row.results.flatMap((result) => {

@@ -6,7 +6,7 @@ import { keepRun } from './results.js';
 import { format, table } from './statistics.js';
 
 const begun = performance.now();
-export const readSeconds = () => Math.round((performance.now() - begun) / 1000);
+const readSeconds = () => Math.round((performance.now() - begun) / 1000);
 export const say = (text) => console.error(`${String(readSeconds()).padStart(5)} s  ${text}`);
 
 /** The words of the command are off. */

@@ -21,6 +21,7 @@ export const REPEATED: readonly string[] = [
   'packages/core/test/openai-responses/stream-encode.test.ts',
   'packages/core/test/openai-responses/stream-hostile.test.ts',
   'packages/gateway/test/gateway/known-endpoints.test.ts',
+  'packages/gateway/test/gateway/object-fields.test.ts',
   'packages/gateway/test/gateway/upstream-bytes.test.ts',
   'test/clients/base-urls.test.ts',
   'test/clients/replay.test.ts',

@@ -153,7 +153,7 @@ function holdSlot({ slots }: LimitsState, name: string, member: string, now: num
 function checkRate(state: LimitsState, { counter, amount, limit }: RateClaim, now: number): RateState {
   const { used, start } = readCounter(state, counter, now);
   const isAllowed = used + amount <= limit;
-  return { isAllowed, used: isAllowed ? used + amount : used, period: start, resetsInMs: start + RATE_MS - now };
+  return { isAllowed, used: isAllowed ? used + amount : used, period: start, resetsInMs: RATE_MS - (now - start) };
 }
 
 /** A period begins with the first request after the last one. */

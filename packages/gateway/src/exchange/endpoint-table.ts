@@ -89,8 +89,11 @@ const AGENT = [
   'agent_id',
   'environment_id',
   'environment.id',
+  'environment_template_id',
   'session_id',
   'template_id',
+  'credential_id',
+  'vault_ids',
 ] as const;
 
 const BATCH = ['id', 'output_file_id', 'error_file_id'] as const;
@@ -455,7 +458,7 @@ export const CONVERTED_FIELDS: Readonly<Record<ProtocolId, Partial<Record<Interf
   'openai-responses': {
     // What a response continues, and references to its items, are looked up by the state of the request.
     CHAT: {
-      names: TOOLS,
+      names: [...TOOLS, 'comparison_response_id'],
       makes: ['output.container_id', 'output.environment.container_id', 'output.content.annotations.container_id'],
     },
     COUNT_TOKENS: { names: [...TOOLS, ...CONTEXT] },

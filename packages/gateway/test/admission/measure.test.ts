@@ -44,7 +44,7 @@ describe('what a chat request may read', () => {
       { contents: [{ parts: [{ functionResponse: { parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] } }] }] },
       1,
     ],
-  ])('%s: an image is no text', (_, protocol, body, images) => {
+  ])('%s: an image is not text', (_, protocol, body, images) => {
     const work = measure(protocol, body);
     expect(work).toMatchObject({ images, isOpen: false });
     expect(work.bytes).toBeLessThan(300);

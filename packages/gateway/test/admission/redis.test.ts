@@ -23,7 +23,7 @@ describe('keys', needs('redis'), () => {
     try {
       const names = (await client.keys(`${prefix}*`)).filter((name) => !name.endsWith(':state'));
       const kinds = new Set(names.map((name) => name.slice(prefix.length).split(':')[2]));
-      expect([...kinds].sort()).toEqual(['b', 'c', 'joined', 'leases', 'nodes', 'r', 's']);
+      expect([...kinds].sort()).toEqual(['b', 'c', 'dirty', 'joined', 'leases', 'nodes', 'r', 's']);
       const lasting: string[] = [];
       for (const name of names) if ((await client.pttl(name)) < 0) lasting.push(name);
       expect(lasting).toEqual([]);

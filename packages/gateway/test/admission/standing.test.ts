@@ -38,7 +38,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   fc.constantFrom('1', '2').map(over),
 );
 
-test('what was admitted without the server is not forgotten before the server was told', () => {
+test('what was admitted without the server is not forgotten before the server has it', () => {
   fc.assert(
     fc.property(fc.array(event, { maxLength: 30 }), (events) => {
       let state: State = AWAY;

@@ -15,7 +15,7 @@ const BUDGET = { budgets: [{ micros: 1_000_000_000, period: 'total' }] } as cons
 
 const rowOf = (): Record<string, unknown> | undefined => upstreams.ledger.ended[0];
 
-describe('a second request whose reservation is raised by a backend that answers late', () => {
+describe('a second request whose reservation is raised by a backend that responds late', () => {
   test('is not sent when the first upstream responds meanwhile', async () => {
     await start({ policy: BUDGET });
     upstreams.raiseMs = 200;
@@ -49,7 +49,7 @@ describe('a second request whose reservation is raised by a backend that answers
     await upstreams.expectNothingHeld();
   });
 
-  test('is not sent beyond the budget, and its target still stands in for the first one', async () => {
+  test('is not sent beyond the budget, and its target still replaces the first one', async () => {
     // Room for one attempt at a time: each may have 131,072 tokens.
     await start({ policy: { budgets: [{ micros: 200_000, period: 'total' }] } });
     upstreams.play([refusal(404, HEDGE_MS + 500)], [stream('two', 1)]);
@@ -82,8 +82,8 @@ describe('a second request that waits to be repeated', () => {
   });
 });
 
-describe('a hedged stream that breaks off', () => {
-  test('is continued by the target that had lost, after the pause that it asked for', async () => {
+describe('a hedged stream that is truncated', () => {
+  test('is continued by the target that had lost, after the pause that it required', async () => {
     await start({ recovery: { on_break: 'continue' } });
     // Both send the same text here: the second continues the first.
     upstreams.play([cutStream('one', HEDGE_MS + 200, 3)], [refusal(503, 0, { 'retry-after': '1' }), stream('two', 1)]);

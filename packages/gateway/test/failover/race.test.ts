@@ -39,7 +39,7 @@ describe('a claim', () => {
     expect(race.wasClaimed).toBe(true);
   });
 
-  test('is free again when the response breaks off and its lane leaves', () => {
+  test('is free again when the response is truncated and its lane leaves', () => {
     const { race, one } = start();
     const first = one.claim();
     expect(race.enter(candidateOf('three')).isOver).toBe(true);
@@ -98,7 +98,7 @@ describe('a lane that waits', () => {
     expect(one.explainEnd()).toEqual({ is: 'failed', error: STOPPED });
   });
 
-  test('is not told of a loss that it no longer listens for', () => {
+  test('gets no loss that it no longer listens for', () => {
     const { one, two } = start();
     let count = 0;
     one.onLost(() => count++)();

@@ -297,6 +297,12 @@ const REFUSED: readonly Refusal[] = [
     to: others('openai-responses'),
     why: 'the call of a tool that only OpenAI runs is forced',
   },
+  {
+    call: /responses/,
+    paths: ['input[compaction]'],
+    to: others('openai-responses'),
+    why: 'a compaction replaces the conversation, and only OpenAI can read it',
+  },
 ];
 
 const met = new Set<Refusal>();

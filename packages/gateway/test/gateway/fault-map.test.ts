@@ -106,7 +106,7 @@ A target that accepts a prefill is trusted to continue it: if it starts a differ
 ### How a slow stream is hedged
 Only streams are hedged, once, and only before content. The first content decides: at that moment the other request is cancelled, or does not leave any more if it waits for a retry, a reservation or the ledger. It is recorded as \`hedge_lost\`, with an estimate of its prompt if it was sent. The log has a line for each second request.
 
-The exchange in the ledger has the provider and model that responded. If that stream breaks off, the target that lost may continue it, after the pause that it asked for.
+The exchange in the ledger has the provider and model that responded. If that stream is truncated, the target that lost may continue it, after the pause that it required.
 
 ## What upstreams do
 "Falls back" means that the next target gets the request; without another target, the client gets the error. "May be billed" marks requests that the provider may charge although no response arrived.

@@ -49,7 +49,7 @@ export interface Skipped {
 }
 
 /** The SDKs export neither their manifest nor their folders. */
-export const folderOf = (module: string): string =>
+const folderOf = (module: string): string =>
   fileURLToPath(new URL(`../../../../${module === 'openai-7' ? 'test/sdk-next/' : ''}node_modules/${module}`, import.meta.url));
 
 const CALL = /_client\s*\.(get|post|put|patch|delete|getAPIList)\(\s*(?:path\s*)?(['`])([^'`]*)\2/;
