@@ -10,6 +10,7 @@ function repairFetch(...protocols) {
   return ["export { createRepairFetchFor } from '@sluice/core/fetch';", ...repairs].join('\n');
 }
 
+// Bundles with requests were raised by 700 for the largest output limit of a request, and for compactions that no other provider can read.
 const BUNDLES = [
   {
     name: 'accumulate() and one protocol',
@@ -48,19 +49,20 @@ const BUNDLES = [
   },
   {
     name: 'repair fetch, Chat, with requests',
-    limit: 89_300,
+    limit: 90_000,
     code: `${repairFetch(['openai-chat', 'openaiChat'])}
       export { prepareRequests } from '@sluice/core/fetch'; export { openaiChatCodec } from '@sluice/core/openai-chat/codec';`,
   },
   {
     name: 'repair fetch, all four protocols, with requests and convert',
-    limit: 195_600,
+    limit: 196_400,
     code: "export { createRepairFetch } from '@sluice/core/fetch';",
   },
   {
     name: 'tool calls alone',
     // The goal is 4,000, and not reached: the rules of tool-call identity with the JSON scanner have 4,900, saving and restoring the state the rest.
-    limit: 5_900,
+    // Raised from 5,900: JSON is checked for its depth before it is parsed.
+    limit: 6_000,
     code: "export * from '@sluice/core/tool-calls';",
   },
   {
