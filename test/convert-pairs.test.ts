@@ -36,7 +36,7 @@ const REFUSED: Readonly<Record<string, number>> = Object.fromEntries(
   [
     { from: 'anthropic-messages', count: 1 },
     { from: 'gemini', count: CORPUS === 'recordings' ? 2 : 1 },
-    { from: 'openai-responses', count: CORPUS === 'recordings' ? 3 : 1 },
+    { from: 'openai-responses', count: CORPUS === 'recordings' ? 4 : 1 },
   ].flatMap(({ from, count }) =>
     codecs.filter(({ id }) => id !== from).map(({ id }) => [`${from} to ${id}, refused there`, count]),
   ),
