@@ -111,39 +111,53 @@ function summarizeResults(results, seconds) {
 }
 
 /**
- * Measures parts several times, and returns limits with the medians. Checks that are not measured keep their record; with `isWhole`, records of
- * checks that no longer exist are dropped.
+ * Measures parts several times, and returns limits with the medians. Checks that are not measured keep their record.
  *
  * @param {object} options
- * @param {readonly import('./parts.js').Part[]} options.parts
+ * @param {readonly import('./parts.js').Part[]} options.parts those to measure
+ * @param {readonly string[]} options.names of all checks, also of those that are not measured; other records are dropped
  * @param {{ node: string, recorded: Record<string, number> }} options.limits those to replace
  * @param {string} options.node the version that runs
- * @param {boolean} options.isWhole whether the parts are all of them
+ * @param {(limits: { node: string, recorded: Record<string, number> }) => void} [options.save] gets the limits after each part, because all
+ *   take minutes
  * @param {(line: string) => void} options.print
  */
-export async function recordLimits({ parts, limits, node, isWhole, print }) {
-  if (!isWhole && readMajor(node) !== readMajor(limits.node))
+export async function recordLimits({ parts, names, limits, node, save = () => undefined, print }) {
+  const isWhole = listChecks(parts).length === names.length;
+  const isOther = readMajor(node) !== readMajor(limits.node);
+  if (isOther && !isWhole)
     throw new Error(
       `the other limits were recorded on Node ${limits.node}, and this is Node ${readMinor(node)}: use --write without --only`,
     );
-  const recorded = isWhole ? {} : { ...limits.recorded };
+  const recorded = new Map(isOther ? [] : Object.entries(limits.recorded));
+  const build = () => ({
+    node: isWhole ? readMinor(node) : limits.node,
+    recorded: Object.fromEntries(names.flatMap((name) => (recorded.has(name) ? [[name, recorded.get(name)]] : []))),
+  });
   for (const part of parts) {
-    const obstacle = part.findObstacle?.();
-    const runs = [];
-    while (obstacle === undefined && runs.length < part.recordings) runs.push(await measure(part, part.checks));
-    for (const { name } of part.checks) {
-      const before = limits.recorded[name];
-      const measured = runs.map((run) => run[name]);
-      const value = obstacle === undefined ? roundValue(median(measured.map((one) => one.value))) : before;
-      if (value !== undefined) recorded[name] = value;
-      print(describeRecord({ name, before, value, measured, obstacle }));
+    for (const { name, value, line } of await recordPart(part, limits.recorded)) {
+      if (value !== undefined) recorded.set(name, value);
+      print(line);
     }
+    save(build());
   }
-  return { node: isWhole ? readMinor(node) : limits.node, recorded };
+  return build();
 }
 
-function describeRecord({ name, before, value, measured, obstacle }) {
-  if (obstacle !== undefined) return `${name}: keeps its record; ${obstacle}`;
+/** `[{ name, value, line }]`; no value where the part cannot be measured. */
+async function recordPart(part, before) {
+  const obstacle = part.findObstacle?.();
+  if (obstacle !== undefined) return part.checks.map(({ name }) => ({ name, line: `${name}: not measured; ${obstacle}` }));
+  const runs = [];
+  while (runs.length < part.recordings) runs.push(await measure(part, part.checks));
+  return part.checks.map(({ name }) => {
+    const measured = runs.map((run) => run[name]);
+    const value = roundValue(median(measured.map((one) => one.value)));
+    return { name, value, line: describeRecord({ name, before: before[name], value, measured }) };
+  });
+}
+
+function describeRecord({ name, before, value, measured }) {
   const was = before === undefined ? 'new' : `was ${formatValue(before)}`;
   const { doubt } = measured.find((one) => one.doubt !== undefined) ?? {};
   const warning = doubt === undefined ? '' : `; record it again on a less busy machine: ${doubt}`;

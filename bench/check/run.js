@@ -29,7 +29,7 @@ try {
     const names = listChecks(all).map(({ name }) => `  ${name}`);
     console.error(`--only: no check has ${JSON.stringify(options.only)} in its name; known:\n${names.join('\n')}`);
     process.exitCode = WRONG_USAGE;
-  } else if (options.write) await write(parts);
+  } else if (options.write) await write(parts, all);
   else await check(parts);
 } finally {
   upstream.stop();
@@ -51,14 +51,14 @@ async function check(parts) {
   process.exitCode = isWithin ? 0 : 1;
 }
 
-async function write(parts) {
-  const limits = await recordLimits({
+async function write(parts, all) {
+  await recordLimits({
     parts,
+    names: listChecks(all).map(({ name }) => name),
     limits: JSON.parse(readFileSync(FILE, 'utf8')),
     node: process.version,
-    isWhole: options.only === undefined,
+    save: (limits) => writeFileSync(FILE, `${JSON.stringify(limits, undefined, 2)}\n`),
     print: console.log,
   });
-  writeFileSync(FILE, `${JSON.stringify(limits, undefined, 2)}\n`);
   console.log(`wrote ${FILE}`);
 }

@@ -159,33 +159,53 @@ describe('another version of Node', () => {
 });
 
 describe('recorded limits', () => {
-  const limits = { node: '20.20', recorded: { a: 1, old: 5 } };
+  const limits = { node: '20.20', recorded: { old: 5, b: 7, a: 1 } };
   const print = () => undefined;
+  const names = ['a', 'b'];
 
-  test('are medians of several measurements; records of checks that no longer exist are dropped', async () => {
-    const parts = [buildPart('a', 'ratio', [3.00049, 1, 9]), buildPart('b', 'heap', [36_000.4])];
-    const written = await recordLimits({ parts, limits, node: 'v22.5.1', isWhole: true, print });
-    expect(written).toEqual({ node: '22.5', recorded: { a: 3, b: 36_000 } });
+  test('are medians of several measurements, in the order of the checks, and only of checks that exist', async () => {
+    const parts = [buildPart('b', 'heap', [36_000.4]), buildPart('a', 'ratio', [3.00049, 1, 9])];
+    const written = await recordLimits({ parts, names, limits, node: 'v20.21.1', print });
+    expect(written).toEqual({ node: '20.21', recorded: { a: 3, b: 36_000 } });
+    expect(Object.keys(written.recorded)).toEqual(names);
   });
 
   test('of some checks keep the records of all others', async () => {
-    const written = await recordLimits({ parts: [buildPart('a', 'ratio', [2])], limits, node: NODE, isWhole: false, print });
-    expect(written).toEqual({ node: '20.20', recorded: { a: 2, old: 5 } });
+    const written = await recordLimits({ parts: [buildPart('a', 'ratio', [2])], names, limits, node: 'v20.21.1', print });
+    expect(written).toEqual({ node: '20.20', recorded: { a: 2, b: 7 } });
   });
 
-  test('of some checks cannot be written on another major than the others', async () => {
-    const parts = [buildPart('a', 'ratio', [2])];
-    await expect(recordLimits({ parts, limits, node: 'v22.5.1', isWhole: false, print })).rejects.toThrow(
+  test('are saved after each part, so that an interrupted run keeps what it has measured', async () => {
+    const saved: object[] = [];
+    const parts = [buildPart('a', 'ratio', [2]), buildPart('b', 'heap', [new Error('ended'), new Error('ended')])];
+    const save = (found: object): unknown => saved.push(found);
+    await expect(recordLimits({ parts, names, limits, node: NODE, save, print })).rejects.toThrow('ended');
+    expect(saved).toEqual([{ node: '20.20', recorded: { a: 2, b: 7 } }]);
+  });
+
+  test('of another major replace all others, which is impossible with some checks only', async () => {
+    const [a, b] = [buildPart('a', 'ratio', [2]), buildPart('b', 'sends', [], { findObstacle: () => 'strace is missing' })];
+    expect(await recordLimits({ parts: [a, b], names, limits, node: 'v22.5.1', print })).toEqual({
+      node: '22.5',
+      recorded: { a: 2 },
+    });
+    await expect(recordLimits({ parts: [b], names, limits, node: 'v22.5.1', print })).rejects.toThrow(
       'use --write without --only',
     );
   });
 
   test('stay as they are where a program is missing', async () => {
-    const parts = [buildPart('a', 'sends', [], { needs: 'strace', findObstacle: () => 'strace is missing' })];
-    expect(await recordLimits({ parts, limits, node: NODE, isWhole: true, print })).toEqual({
-      node: '20.20',
-      recorded: { a: 1 },
-    });
+    const parts = [buildPart('a', 'sends', [], { findObstacle: () => 'strace is missing' })];
+    expect(await recordLimits({ parts, names, limits, node: NODE, print })).toEqual({ node: '20.20', recorded: { a: 1, b: 7 } });
+  });
+
+  test('print how they were measured, and where the machine was too busy', async () => {
+    const lines: string[] = [];
+    const parts = [buildPart('a', 'ratio', [{ value: 2, doubt: 'its process had 9 % of a core' }, 3, 4])];
+    await recordLimits({ parts, names, limits, node: NODE, print: (line: string) => lines.push(line) });
+    expect(lines).toEqual([
+      'a: 3 (was 1; measured 2, 3, 4); record it again on a less busy machine: its process had 9 % of a core',
+    ]);
   });
 });
 
