@@ -26,7 +26,6 @@ const GATEWAY_TABLES = [
   { group: 'first', title: 'First byte of a stream' },
   { group: 'memory', title: 'Memory' },
   { group: 'stalled', title: 'Clients that do not read' },
-  { group: 'stalled', title: 'Clients that do not read' },
   { group: 'start', title: 'Start and idle' },
   { group: 'growth', title: 'Growth', isSplit: true },
 ];
