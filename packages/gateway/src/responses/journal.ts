@@ -77,6 +77,10 @@ const SLICE_BYTES = 1024 * 1024;
 const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
 
+/** How much of the age of an entry may come from uses that were not written: at most this, and a part of the retention. */
+const MAX_USE_MS = 3_600_000;
+const USES_IN_RETENTION = 24;
+
 /** What was deleted or is too old leaves the file after this time at the latest. */
 const SWEEP_MS = 3_600_000;
 
@@ -119,6 +123,14 @@ export class FileJournal implements Journal {
   saved(entry: Stored): Promise<void> {
     // What is still in progress cannot be continued after a restart.
     return isInProgress(entry) ? Promise.resolve() : this.#add(entry);
+  }
+
+  /** Writes the time of a use when the file has an older one by more than a restart may forget. */
+  used(entry: Stored): void {
+    const known = this.#file?.findUse(entry);
+    const { retentionMs } = this.#options;
+    if (known === undefined || readTime(entry, this.#options) - known >= Math.min(MAX_USE_MS, retentionMs / USES_IN_RETENTION))
+      void this.saved(entry);
   }
 
   removed(entry: Stored): void {
@@ -295,6 +307,8 @@ class LineFile {
   #handle: FileHandle;
   /** What the file contains for certain: a write that failed adds nothing. */
   readonly #parts = new WeakSet<Part>();
+  /** When entries were last used by their latest lines. After a write that failed, another file takes the place of this one. */
+  readonly #uses = new WeakMap<Stored, number>();
   #isDamaged = false;
   bytes = 0;
 
@@ -331,6 +345,12 @@ class LineFile {
       lines.addPart(next, describeTurn(next));
     }
     lines.add({ ...describeEntry(entry), turn: turn?.key ?? null, at });
+    this.#uses.set(entry, at);
+  }
+
+  /** When the entry was last used, as the file has it, in milliseconds since 1970; undefined when it has no line. */
+  findUse(entry: Stored): number | undefined {
+    return this.#uses.get(entry);
   }
 
   #has(part: Part, lines: Lines): boolean {

@@ -70,6 +70,8 @@ export interface StoreLimits {
 export interface Journal {
   /** Resolves when the change is on disk. */
   saved(entry: Stored): Promise<void> | undefined;
+  /** The entry was used now, and has not changed. */
+  used(entry: Stored): void;
   removed(entry: Stored): void;
 }
 
@@ -265,6 +267,7 @@ export class ResponseStore {
   #touch(entry: Stored): void {
     entry.usedAt = this.#clock.now();
     for (const order of [this.#recent, this.#tips, this.#share(entry.caller).tips]) if (order.delete(entry)) order.add(entry);
+    if (this.isKept(entry)) this.journal?.used(entry);
   }
 
   /** Removes what is too old. Entries are in the order of their last use: the first that is young enough ends the search. */

@@ -126,6 +126,58 @@ test('the age of a response is the same after many restarts', async () => {
   expect(summarize((await open(DAY)).store)).toEqual([]);
 });
 
+describe('a response that is only read', () => {
+  const HOUR = 3_600_000;
+  const countLines = async (): Promise<number> =>
+    (await readFile(join(folder, 'responses.jsonl'), 'utf8')).split('\n').filter((line) => line.includes('"t":"response"'))
+      .length;
+
+  test('is kept after a restart for as long as without one', async () => {
+    const first = await open(DAY);
+    await add(first.store, 'resp_1', 'read').saved;
+    await add(first.store, 'resp_2', 'forgotten').saved;
+    now += DAY - 1;
+    expect(first.store.use('resp_1', 'a')).toBe(true);
+    await first.journal.close();
+    now += DAY - 1;
+    const second = await open(DAY);
+    expect(summarize(second.store)).toEqual(['response resp_1 a']);
+    // What a restart has read is not new.
+    now += 2;
+    await second.journal.close();
+    const third = await open(DAY);
+    expect(summarize(third.store)).toEqual([]);
+    await third.journal.close();
+  });
+
+  test.each([
+    [30 * DAY, HOUR],
+    [12 * HOUR, HOUR / 2],
+  ])('with a retention of %d ms is written at most every %d ms', async (retentionMs, everyMs) => {
+    const { store, journal } = await open(retentionMs);
+    await add(store, 'resp_1', 'read').saved;
+    for (let second = 0; second < 5000; second++) {
+      now += everyMs / 1000;
+      store.find('response', 'resp_1', 'a');
+      await journal.flush();
+    }
+    expect(await countLines()).toBe(1 + 5);
+    await journal.close();
+  });
+
+  test('while it is in progress is not written', async () => {
+    const { store, journal } = await open();
+    const entry = createResponseEntry({ id: 'resp_1', caller: 'a', holder: '', body: '{}', turn: undefined });
+    entry.events = { frames: [], isEnded: false, watch: () => () => undefined, cancel: () => false };
+    await store.put(entry);
+    now += 2 * HOUR;
+    store.find('response', 'resp_1', 'a');
+    await journal.flush();
+    expect(await countLines()).toBe(0);
+    await journal.close();
+  });
+});
+
 test('what is older than the retention leaves the file while the gateway runs', async () => {
   const { store, journal } = await open(DAY);
   await add(store, 'resp_1', 'private text').saved;
