@@ -1,11 +1,15 @@
 /** Captures of exchanges: which are kept, where, and how they are read again. */
 
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { CaptureOptions, Limits } from '../config/options.ts';
 import type { SecretRegistry } from '../config/secrets.ts';
 import type { ResponseLimits } from '../exchange/limits.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
 import type { Clock, Timer } from '../http/clock.ts';
 import { matchesAny } from '../providers/wildcard.ts';
+import { FileLock } from '../store/index.ts';
+import { FOLDER_MODE } from '../tape/write.ts';
 import { Allowance, BytePool } from './byte-log.ts';
 import { type Capture, type CaptureSummary, measure, summarize } from './capture.ts';
 import { cleanRecording } from './clean.ts';
@@ -40,6 +44,9 @@ export class Captures implements ExchangeObservers {
   /** Clients need keys since a reload. */
   #hasKeys = false;
   #folder: CaptureFolder | undefined;
+  #lock: FileLock | undefined;
+  /** It was reported that the folder cannot be used. */
+  #isReported = false;
   /** Captures that wait to be written. */
   #waitingBytes = 0;
   /** Exchanges for the ring with their secrets, oldest first: most are dropped before anybody reads them. */
@@ -56,18 +63,43 @@ export class Captures implements ExchangeObservers {
     this.#sweep?.unref();
   }
 
-  /** Opens the captures of earlier runs. A folder that cannot be used is reported, and nothing is stored. */
+  /** Opens the captures of earlier runs. A folder that cannot be used is reported, and tried again with every sweep. */
   static async open(settings: CapturesOptions): Promise<Captures> {
     const captures = new Captures(settings);
-    const { folder, onFailure } = settings;
-    if (folder === null) return captures;
-    try {
-      captures.#folder = await CaptureFolder.open(folder, captures.#wallClock);
-      captures.#enqueueSweep();
-    } catch (error) {
-      onFailure(String(error));
-    }
+    await captures.#openFolder();
+    captures.#enqueueSweep();
     return captures;
+  }
+
+  /**
+   * A folder has one writer: each knows the captures that it has written itself, and removes what looks unfinished to it.
+   * Another gateway may have the folder for a while, as when it still serves its last requests.
+   */
+  async #openFolder(): Promise<void> {
+    const { folder } = this.#settings;
+    if (folder === null || this.#folder) return;
+    try {
+      await mkdir(dirname(folder), { recursive: true, mode: FOLDER_MODE });
+      this.#lock = FileLock.take(`${folder}.lock`, 0);
+      if (this.#lock) this.#folder = await CaptureFolder.open(folder, this.#wallClock);
+      else if (this.#isStoring) this.#reportFolder(describeInUse(folder));
+    } catch (error) {
+      this.#lock?.release();
+      this.#lock = undefined;
+      this.#reportFolder(String(error));
+    }
+  }
+
+  /** Once: until the folder can be used, every sweep finds the same. */
+  #reportFolder(reason: string): void {
+    if (!this.#isReported) this.#settings.onFailure(reason);
+    this.#isReported = true;
+  }
+
+  /** Whether the options name anything that is to be stored. */
+  get #isStoring(): boolean {
+    const { models, providers, keys } = this.#options;
+    return models.length + providers.length + keys.length > 0;
   }
 
   /** Applies changed options. With client keys, the captures in memory are dropped. */
@@ -144,6 +176,8 @@ export class Captures implements ExchangeObservers {
   async close(): Promise<void> {
     this.#sweep?.close();
     await this.settled();
+    this.#lock?.release();
+    this.#lock = undefined;
   }
 
   #usesRing({ isOpen }: ObservedRequest): boolean {
@@ -236,8 +270,11 @@ export class Captures implements ExchangeObservers {
   }
 
   #enqueueSweep(): void {
-    const folder = this.#folder;
-    if (folder) this.#enqueue(() => folder.sweep(this.#options));
+    if (this.#settings.folder === null) return;
+    this.#enqueue(async () => {
+      await this.#openFolder();
+      await this.#folder?.sweep(this.#options);
+    });
   }
 
   /** One task at a time, in order. A task that fails is reported and does not stop the next. */
@@ -256,6 +293,9 @@ const MAX_UNREAD_BYTES = 16_000_000;
 const MAX_WAITING_BYTES = 32_000_000;
 
 const SWEEP_MS = 600_000;
+
+const describeInUse = (folder: string): string =>
+  `another gateway stores its captures in "${folder}"; give each gateway a data folder of its own. Until the other ends, captures are kept in memory`;
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readTape } from '@sluice/lab/tape';
@@ -8,6 +8,7 @@ import type { Capture } from '../../src/capture/capture.ts';
 import { deriveClientBytes } from '../../src/capture/derive.ts';
 import { CaptureFolder } from '../../src/capture/folder.ts';
 import { Ring } from '../../src/capture/ring.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { framesOf, wholeOf } from '../gateway/dialects.ts';
 import { Faultd } from '../gateway/faultd.ts';
 import { chunk, LAST_CHUNK, streamHead, whole } from '../gateway/http.ts';
@@ -17,6 +18,7 @@ import { ask } from '../gateway/start.ts';
 import { type Capturing, startCapturing } from './start.ts';
 
 let faultd: Faultd;
+let data: string;
 let folder: string;
 let gateway: Capturing | undefined;
 
@@ -27,14 +29,16 @@ beforeAll(async () => {
 afterAll(() => faultd.stop());
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sluice-captures-'));
+  data = await mkdtemp(join(tmpdir(), 'sluice-captures-'));
+  folder = join(data, 'captures');
+  await mkdir(folder);
   faultd.play([{ send: streamHead() }, { send: chunk(framesOf('openai-chat').join('')) }, { send: LAST_CHUNK }]);
 });
 
 afterEach(async () => {
   await gateway?.close();
   gateway = undefined;
-  await rm(folder, { recursive: true, force: true });
+  await rm(data, { recursive: true, force: true });
 });
 
 async function start(capture: object, rest: { keys?: string[]; withFolder?: boolean } = {}): Promise<Capturing> {
@@ -95,17 +99,14 @@ describe('which exchanges are kept', () => {
     const { captures, ...rest } = await start({});
     const id = await exchange({ captures, ...rest });
     expect(await captures.get(id)).toBeDefined();
-    const { capture } = await loadCaptureOptions();
+    const { capture } = loadCaptureOptions();
     captures.configure(capture, true);
     expect(await captures.get(id)).toBeUndefined();
     expect(captures.status().memoryBytes).toBe(0);
   });
 });
 
-async function loadCaptureOptions() {
-  const { loadConfig } = await import('../../src/config/load.ts');
-  return loadConfig('sluice.json', '{"log":{}}', {}).options;
-}
+const loadCaptureOptions = () => loadConfig('sluice.json', '{"log":{}}', {}).options;
 
 describe('stored captures', () => {
   test('are read again as they were', async () => {
@@ -200,6 +201,35 @@ describe('stored captures', () => {
     const started = await start({ models: ['*'] });
     expect(started.failures).toHaveLength(1);
     expect(await started.captures.get(await exchange(started))).toBeDefined();
+  });
+
+  test('have one writer: the folder of another gateway is left alone until that has ended', async () => {
+    const first = await start({ ring: 'off', models: ['*'] });
+    await exchange(first);
+    const [kept = ''] = first.captures.listIds();
+    const unfinished = join(folder, `.${idOf(1)}.part`);
+    await writeFile(unfinished, 'the first writes it just now');
+    const config = { providers: providersAt(faultd), capture: { ring: 'off', models: ['*'] } };
+    const second = await startCapturing({ folder, config });
+    const idle = await startCapturing({ folder, config: { ...config, capture: {} } });
+    try {
+      expect(second.failures).toEqual([expect.stringContaining(`another gateway stores its captures in "${folder}"`)]);
+      expect(idle.failures).toEqual([]);
+      expect(await second.captures.get(await exchange(second))).toBeDefined();
+      expect((await readdir(folder)).toSorted()).toEqual([`.${idOf(1)}.part`, kept].toSorted());
+      await first.close();
+      gateway = undefined;
+      const { capture } = loadConfig('sluice.json', JSON.stringify(config), {}).options;
+      second.captures.configure(capture, false);
+      await second.captures.settled();
+      await exchange(second);
+      expect(second.failures).toHaveLength(1);
+      expect(second.captures.status().stored).toBe(2);
+      expect(await readdir(folder)).toHaveLength(2);
+    } finally {
+      await second.close();
+      await idle.close();
+    }
   });
 
   test('an export has one side', async () => {

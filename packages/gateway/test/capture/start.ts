@@ -36,5 +36,9 @@ export async function startCapturing({ secrets = [], folder, wallClock, ...optio
   // Without a sealing: the key of capsules is in no capture, so conversions with one cannot be repeated.
   const change = (services: Services): Services => ({ ...services, observers: captures, sealing: undefined });
   const started = await startGateway({ ...options, services: change });
-  return { ...started, captures, failures };
+  const close = async (...waits: Parameters<Started['close']>): Promise<void> => {
+    await started.close(...waits);
+    await captures.close();
+  };
+  return { ...started, close, captures, failures };
 }

@@ -15,9 +15,9 @@ export class FileLock {
     this.#db = db;
   }
 
-  /** Takes the lock; undefined when another process has it. Throws when the file cannot be used. */
-  static take(file: string): FileLock | undefined {
-    const db = new DatabaseSync(file, { timeout: TAKE_MS });
+  /** Takes the lock; undefined when another process has it. Throws when the file cannot be used. The process stands still for `waitMs`. */
+  static take(file: string, waitMs: number = TAKE_MS): FileLock | undefined {
+    const db = new DatabaseSync(file, { timeout: waitMs });
     try {
       // No prepared statement: one that is not collected would keep the connection, and the lock, after close().
       db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
