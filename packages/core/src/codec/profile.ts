@@ -86,6 +86,8 @@ export interface ProviderProfile {
   mid_system: boolean;
   /** The output limit of the model: sent as `max_tokens` when the client sends none. */
   max_output_tokens: number;
+  /** How often tools of the provider are used at most when the request does not limit it. Absent: unknown. */
+  max_tool_uses?: number;
   /**
    * Absent: unknown; an Anthropic client's format goes unchanged, that of other clients is added to the instructions.
    */

@@ -301,6 +301,8 @@ export interface OutputLimit {
   tokens: number | undefined;
   /** Responses that are generated. */
   choices: number;
+  /** Uses of tools that the provider runs; absent when the request does not limit them. */
+  toolCalls?: number;
 }
 
 /** How a server that serves several protocols finds the protocol of a request. */

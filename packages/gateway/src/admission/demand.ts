@@ -9,7 +9,9 @@ export interface DemandTarget {
   readonly model: string;
   /** The output limit of the model, where it is known. */
   readonly maxOutput: number | undefined;
-  /** Whether the request is converted, which may raise a very low output limit. */
+  /** How often the provider uses its tools without a limit in the request; absent when that is not known. */
+  readonly maxToolUses?: number | undefined;
+  /** Whether the request is converted, which may raise a very low output limit, and drop the one of tool calls. */
   readonly isConverted: boolean;
 }
 
@@ -44,7 +46,7 @@ export class Demand {
   /** The most that one attempt can cost, at the most expensive target; or the target whose price is unknown. */
   get micros(): number | DemandTarget {
     const { work } = this.#options;
-    return this.#price((window) => boundInput(work, window), Number.POSITIVE_INFINITY);
+    return this.#price((window, uses) => boundInput(work, window, uses), Number.POSITIVE_INFINITY);
   }
 
   /** What the request asks for whose price is not known; undefined when there is no such thing. */
@@ -67,7 +69,7 @@ export class Demand {
     return typeof micros === 'number' ? micros : 0;
   }
 
-  #price(countInput: (window: number) => number, maxOutput: number): number | DemandTarget {
+  #price(countInput: (window: number, uses: number) => number, maxOutput: number): number | DemandTarget {
     const { work, targets, prices, at } = this.#options;
     const hasMedia = work.images > 0 || work.isOpen;
     let highest = 0;
@@ -75,10 +77,11 @@ export class Demand {
       const { provider, model } = target;
       // An upstream rejects what exceeds the context window.
       const { contextWindow = Number.POSITIVE_INFINITY } = prices.find(provider, model);
+      const uses = countUses(work, target);
       const tokens = {
-        input: Math.ceil(countInput(contextWindow)),
+        input: Math.ceil(countInput(contextWindow, uses)),
         output: Math.ceil(Math.min(this.#findOutput(target, contextWindow), maxOutput)),
-        searches: work.uses,
+        searches: uses,
         hasMedia,
         isKeptLong: work.isKeptLong,
       };
@@ -98,8 +101,22 @@ export class Demand {
   }
 }
 
+/** How often a target uses its tools: those without a limit as often as all together may be, else as often as the target does. */
+function countUses({ uses, hasOpenTools, output }: Work, { maxToolUses, isConverted }: DemandTarget): number {
+  // A conversion may drop the limit of a tool.
+  if (!hasOpenTools) return isConverted && uses > 0 ? Math.max(uses, maxToolUses ?? 0) : uses;
+  const most = isConverted || output === 'none' ? undefined : output.toolCalls;
+  return uses + (most ?? maxToolUses ?? ASSUMED_USES);
+}
+
+/**
+ * No limit is known for other providers: not OpenAI's, to which Codex sends a search without a limit in every request. To
+ * refuse those would leave Codex without budgets; further uses are an overrun.
+ */
+const ASSUMED_USES = 1;
+
 /** The most tokens that a model with this context window reads. */
-function boundInput({ bytes, images, isOpen, inputs, uses, resultTokens }: Work, window: number): number {
+function boundInput({ bytes, images, isOpen, inputs, resultTokens }: Work, window: number, uses: number): number {
   const most = window * inputs;
   const text = bytes + images * MAX_IMAGE_TOKENS;
   const first = isOpen ? Math.max(text, Math.min(window, MAX_WINDOW)) : text;

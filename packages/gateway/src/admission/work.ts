@@ -12,8 +12,13 @@ export interface Work {
   readonly isOpen: boolean;
   /** Inputs that are read apart from each other, each as long as a context window: prompts, texts to embed. */
   readonly inputs: number;
-  /** How often tools of the provider are used. After each use the model reads everything again, with the result. */
+  /**
+   * How often tools of the provider are used that have a limit of their own. After each use the model reads everything
+   * again, with the result.
+   */
   readonly uses: number;
+  /** Whether there are tools of the provider without such a limit. */
+  readonly hasOpenTools: boolean;
   /** Tokens of the result of such a use. */
   readonly resultTokens: number;
   /** Whether input may be written to a cache that keeps it for an hour. */
@@ -33,6 +38,7 @@ export const describeText = (bytes: number, output: Work['output'] = UNLIMITED):
   isOpen: false,
   inputs: 1,
   uses: 0,
+  hasOpenTools: false,
   resultTokens: 0,
   isKeptLong: false,
   output,

@@ -58,6 +58,7 @@ const PROFILE_FIELDS = {
   prefill: flag,
   mid_system: flag,
   max_output_tokens: count,
+  max_tool_uses: count,
   structured_outputs: flag,
   temperature_xor_top_p: flag,
   rejects_disabled_above_high: flag,

@@ -49,6 +49,7 @@ function measureChat({ body, text, bytes, history }: MeasuredRequest, codec: Lim
     images: content.images,
     isOpen: content.isOpen,
     uses: tools.uses,
+    hasOpenTools: tools.areOpen,
     resultTokens: tools.resultTokens,
     isKeptLong: text === undefined || history > 0 || LONG_CACHE.test(text),
     output: codec.readOutputLimit?.(body) ?? UNLIMITED,
@@ -155,6 +156,7 @@ function readImage({ image_url: image, source }: Json): unknown {
 interface Tools {
   readonly count: number;
   readonly uses: number;
+  readonly areOpen: boolean;
   readonly resultTokens: number;
   readonly unpriced: string | undefined;
 }
@@ -162,15 +164,15 @@ interface Tools {
 function readTools(body: Json): Tools {
   const tools = (Array.isArray(body['tools']) ? body['tools'] : []).filter(isRecord);
   const hosted = tools.filter(isHosted);
-  const servers = Array.isArray(body['mcp_servers']) ? body['mcp_servers'].length : 0;
-  const others = HOSTED_FIELDS.filter((name) => isRecord(body[name])).length + servers;
-  const stated = sum(hosted.map(({ max_uses: uses }) => readCount(uses) ?? ASSUMED_USES)) + others * ASSUMED_USES;
-  const uses = hosted.length + others > 0 ? (readCount(body['max_tool_calls']) ?? stated) : 0;
+  const stated = hosted.map(({ max_uses: uses }) => readCount(uses));
+  const hasServers = Array.isArray(body['mcp_servers']) && body['mcp_servers'].length > 0;
   const contents = hosted.map(({ max_content_tokens: tokens }) => readCount(tokens) ?? 0);
   const foreign = tools.find(({ type, model }) => type === 'image_generation' || typeof model === 'string');
   return {
     count: tools.length,
-    uses: uses + (isCompacted(body) ? 1 : 0),
+    // A model that searches without a tool does so once.
+    uses: sum(stated.map((uses) => uses ?? 0)) + (isRecord(body['web_search_options']) ? 1 : 0) + (isCompacted(body) ? 1 : 0),
+    areOpen: stated.includes(undefined) || hasServers || isRecord(body['search_parameters']),
     resultTokens: Math.max(RESULT_TOKENS, ...contents.slice(0, MAX_TOOLS)),
     unpriced: foreign && `tool ${quote(foreign['type'])}, which another model runs`,
   };
@@ -178,12 +180,6 @@ function readTools(body: Json): Tools {
 
 /** A list for `Math.max` must fit on the stack. */
 const MAX_TOOLS = 10_000;
-
-/** Fields that let a model search without a tool. */
-const HOSTED_FIELDS = ['web_search_options', 'search_parameters'];
-
-/** Uses of a tool when the request does not limit them. */
-const ASSUMED_USES = 1;
 
 /** Results of searches are shorter as a rule. */
 const RESULT_TOKENS = 10_000;

@@ -102,6 +102,7 @@ const toTarget = ({ provider, model, profile }: Candidate, client: string): Dema
   provider: provider.id,
   model,
   maxOutput: profile.max_output_tokens < Number.MAX_SAFE_INTEGER ? profile.max_output_tokens : undefined,
+  maxToolUses: profile.max_tool_uses,
   isConverted: provider.protocol !== client,
 });
 

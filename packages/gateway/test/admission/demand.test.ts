@@ -49,6 +49,28 @@ const ROWS: readonly [name: string, given: Given, micros: number][] = [
 
 const gpt = { provider: 'openai', model: 'gpt-4o', maxOutput: 10, isConverted: false };
 
+/** Uses of tools that have no limit of their own, at a target. */
+const OPEN_TOOLS: readonly [
+  name: string,
+  toolCalls: number | undefined,
+  target: { maxToolUses?: number; isConverted?: boolean },
+  uses: number,
+][] = [
+  ['the limit of the request', 7, { maxToolUses: 10 }, 7],
+  ['what the provider does at most', undefined, { maxToolUses: 10 }, 10],
+  ['once, where nothing is known', undefined, {}, 1],
+  ['what the provider does at most, when the limit is dropped', 2, { maxToolUses: 10, isConverted: true }, 10],
+];
+
+test.each(OPEN_TOOLS)('tools without a limit are used as often as %s', (_, toolCalls, target, uses) => {
+  const targets = [{ ...at('dear'), ...target }];
+  const output = { tokens: 3000, choices: 1 };
+  const stated = build({ targets, output, uses: uses + 2, resultTokens: 500 });
+  const limit = toolCalls === undefined ? {} : { toolCalls };
+  const open = build({ targets, output: { ...output, ...limit }, uses: 2, hasOpenTools: true, resultTokens: 500 });
+  expect(open.micros).toBe(stated.micros);
+});
+
 describe('the most that a request can cost', () => {
   test.each(ROWS)('counts %s', (_, given, micros) => expect(build(given).micros).toBe(micros));
 

@@ -90,7 +90,7 @@ describe('what a chat request may read', () => {
 });
 
 describe('how often tools of the provider are used', () => {
-  test.each<[name: string, body: object, uses: number]>([
+  test.each<[name: string, body: object, uses: number, hasOpenTools?: boolean]>([
     [
       'functions',
       {
@@ -103,18 +103,29 @@ describe('how often tools of the provider are used', () => {
     ],
     ['tools of the client', { tools: [{ type: 'bash_20250124', name: 'bash' }, { type: 'local_shell' }] }, 0],
     ['functions of Gemini', { tools: [{ functionDeclarations: [] }] }, 0],
-    ['a search without a limit', { tools: [{ type: 'web_search' }] }, 1],
+    ['a search without a limit', { tools: [{ type: 'web_search' }] }, 0, true],
     ['a search with a limit', { tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] }, 8],
-    ['a limit for all tools', { tools: [{ type: 'web_search' }, { type: 'mcp' }], max_tool_calls: 5 }, 5],
-    ['a search of Gemini', { tools: [{ googleSearch: {} }] }, 1],
+    ['a limit for one of two', { tools: [{ type: 'web_search', max_uses: 8 }, { type: 'mcp' }] }, 8, true],
+    ['a limit for all tools in another protocol', { tools: [{ type: 'web_search', max_uses: 8 }], max_tool_calls: 1 }, 8],
+    ['a search of Gemini', { tools: [{ googleSearch: {} }] }, 0, true],
     ['a search of a model', { web_search_options: {} }, 1],
-    ['servers of tools', { mcp_servers: [{}, {}] }, 2],
+    ['a search with sources', { search_parameters: {} }, 0, true],
+    ['servers of tools', { mcp_servers: [{}, {}] }, 0, true],
     ['a compaction', { context_management: { edits: [{ type: 'compact_20260112' }] } }, 1],
-  ])('%s', (_, body, uses) => expect(measure('anthropic-messages', body).uses).toBe(uses));
+  ])('%s', (_, body, uses, hasOpenTools = false) =>
+    expect(measure('anthropic-messages', body)).toMatchObject({ uses, hasOpenTools }),
+  );
+
+  test('only Responses have a limit for all tools', () => {
+    const body = { tools: [{ type: 'web_search' }, { type: 'mcp' }], max_tool_calls: 5 };
+    expect(measure('openai-responses', body).output).toMatchObject({ toolCalls: 5 });
+    for (const protocol of ['anthropic-messages', 'openai-chat', 'gemini'] as const)
+      expect(measure(protocol, body).output).not.toHaveProperty('toolCalls');
+  });
 
   test('a fetched page is as long as the request allows', () =>
     expect(measure('anthropic-messages', { tools: [{ type: 'web_fetch_20250910', max_content_tokens: 90_000 }] })).toMatchObject({
-      uses: 1,
+      hasOpenTools: true,
       resultTokens: 90_000,
     }));
 });

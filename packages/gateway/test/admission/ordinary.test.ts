@@ -27,9 +27,14 @@ function reserve({ path, headers, body }: CapturedRequest, name: string): number
   if (work === 'free') return 0;
   expect(work.unpriced).toBeUndefined();
   const [provider = '', model = ''] = name.split('/');
-  const { max_output_tokens: most } = CODECS[client.id].profileFor(provider, model);
+  const { max_output_tokens: most, max_tool_uses: maxToolUses } = CODECS[client.id].profileFor(provider, model);
   const maxOutput = most < Number.MAX_SAFE_INTEGER ? most : undefined;
-  const { micros } = new Demand({ work, targets: [{ provider, model, maxOutput, isConverted: false }], prices, at: Date.now() });
+  const { micros } = new Demand({
+    work,
+    targets: [{ provider, model, maxOutput, maxToolUses, isConverted: false }],
+    prices,
+    at: Date.now(),
+  });
   if (typeof micros !== 'number') throw new Error(`${name} has no price`);
   return micros;
 }

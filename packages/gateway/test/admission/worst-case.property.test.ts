@@ -21,6 +21,9 @@ const IMAGE_TOKENS = 48_169;
 /** Tokens of the result of a search. */
 const RESULT_TOKENS = 10_000;
 
+/** How often the provider uses a tool without a limit. */
+const MAX_TOOL_USES = 10;
+
 interface Spent {
   input: number;
   output: number;
@@ -34,7 +37,10 @@ function spend(path: string, body: Json): Spent {
     (type) => type === 'image' || type === 'image_url' || type === 'input_image',
   ).length;
   const first = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) + images * IMAGE_TOKENS;
-  const uses = readAll(body, 'max_uses').reduce<number>((sum, count) => sum + Number(count), 0);
+  const stated = readAll(body, 'tools')
+    .flat()
+    .map((tool) => (tool as Json)['max_uses']); // the test writes objects
+  const uses = stated.reduce<number>((sum, count) => sum + Number(count ?? MAX_TOOL_USES), 0);
   let input = first;
   for (let use = 1; use <= uses; use++) input += first + use * RESULT_TOKENS;
   if (/embeddings/.test(path)) return { input, output: 0 };
@@ -110,7 +116,7 @@ let gateway: Started;
 beforeAll(async () => {
   await once(oracle.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(oracle.address() as AddressInfo).port}`;
-  const at = { api_key: 'k', repair: false };
+  const at = { api_key: 'k', repair: false, profile: { max_tool_uses: MAX_TOOL_USES } };
   gateway = await startGated([createCaller('a', { budgets: [{ micros: 1e15, period: 'total' }] })], {
     config: {
       providers: {
@@ -170,10 +176,10 @@ const chat = fc
   });
 
 const messages = fc
-  .record({ model, text, max_tokens: fc.integer({ min: 1, max: 20_000 }), uses: fc.nat(10) })
-  .map(({ text: content, uses, ...rest }): Wire => {
-    const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: uses }];
-    const body = { ...rest, messages: [{ role: 'user', content }], ...(uses > 0 && { tools }) };
+  .record({ model, text, max_tokens: fc.integer({ min: 1, max: 20_000 }), uses: few, max_tool_calls: few, hasTool: fc.boolean() })
+  .map(({ text: content, uses, hasTool, ...rest }): Wire => {
+    const tools = [omitEmpty({ type: 'web_search_20250305', name: 'web_search', max_uses: uses })];
+    const body = { ...omitEmpty(rest), messages: [{ role: 'user', content }], ...(hasTool && { tools }) };
     return { path: '/v1/messages', body };
   });
 

@@ -28,6 +28,8 @@ const LATEST: Partial<ProviderProfile> = {
   rejects_sampling: true,
   prefill: false,
   structured_outputs: true,
+  // Handling stop reasons: the loop of server tools ends after 10 iterations with `pause_turn`.
+  max_tool_uses: 10,
   temperature_xor_top_p: true,
   rejects_disabled_above_high: true,
 };

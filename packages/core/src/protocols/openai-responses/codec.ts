@@ -1,5 +1,7 @@
 import { readOutputLimit } from '../../codec/output-limit.ts';
-import type { Codec } from '../../codec/protocol.ts';
+import type { Codec, OutputLimit } from '../../codec/protocol.ts';
+import { findAmount } from '../../codec/read.ts';
+import type { JsonObject } from '../../json/json.ts';
 import { echoRequest } from './content-encode.ts';
 import { buildHeaders, buildUrl, detectInterface, ownsPath, readTarget, supports } from './endpoints.ts';
 import { ResponsesGrammar } from './grammar.ts';
@@ -13,6 +15,11 @@ import { encodeStream } from './stream-encode.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
 export { DEFAULT_RESPONSES_PROFILE, OPENAI_RESPONSES_PROFILES, profileFor } from './profiles.ts';
+
+function readToolLimit({ max_tool_calls: most }: JsonObject): Pick<OutputLimit, 'toolCalls'> {
+  const toolCalls = findAmount(most);
+  return toolCalls === undefined ? {} : { toolCalls };
+}
 
 /** OpenAI Responses in both directions: requests, responses, streams, errors, models and token counts. */
 export const openaiResponsesCodec: Codec = {
@@ -31,7 +38,7 @@ export const openaiResponsesCodec: Codec = {
   buildUrl,
   buildHeaders,
   readTarget,
-  readOutputLimit,
+  readOutputLimit: (body) => ({ ...readOutputLimit(body), ...readToolLimit(body) }),
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: (response, context) => encodeResponse(response, context, echoRequest) },
   streamEncoder: (context) => encodeStream(context, echoRequest),
