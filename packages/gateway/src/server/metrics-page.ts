@@ -72,7 +72,8 @@ export class MetricsListener {
     this.#services = services;
     this.#server = createServer({
       maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersReadMs,
+      // Node accepts no headers that may take longer than their request.
+      headersTimeout: Math.min(limits.headersReadMs, limits.requestReadMs),
       requestTimeout: limits.requestReadMs,
       keepAliveTimeout: limits.keepAliveMs,
     });

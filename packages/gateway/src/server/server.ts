@@ -58,7 +58,8 @@ export class Gateway {
     const options = {
       IncomingMessage: createUpgradableRequest((request) => this.#acceptsUpgrade(request)),
       maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersReadMs,
+      // Node accepts no headers that may take longer than their request.
+      headersTimeout: Math.min(limits.headersReadMs, limits.requestReadMs),
       requestTimeout: limits.requestReadMs,
       keepAliveTimeout: limits.keepAliveMs,
       // `admit` checks the Host header.

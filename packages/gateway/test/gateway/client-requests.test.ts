@@ -296,6 +296,15 @@ describe('slow requests', () => {
     await client.closed();
   });
 
+  test('a request_timeout below header_timeout holds for headers as well', async () => {
+    const quick = await startGateway({ config: { providers: providersAt(faultd), limits: { request_timeout: '200ms' } } });
+    const client = await RawClient.open(quick.url);
+    client.send('POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n');
+    expectRefused('openai-chat', await client.reply(), 408, 'timed out waiting for the request');
+    await client.closed();
+    await quick.close();
+  });
+
   test('an idle connection is closed', async () => {
     const { client } = await sendRaw(requestText('GET', '/health/live'));
     await client.closed(3000);
