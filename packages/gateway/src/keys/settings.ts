@@ -123,10 +123,10 @@ const FACTORS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6 };
 
 /** `60`, `100k`, `1.5m` */
 function readCount(setting: string, value: string | number): number {
-  const [, digits = '', unit = ''] = /^(\d{1,12}(?:\.\d{1,6})?)([km]?)$/i.exec(String(value).trim()) ?? [];
+  const [, digits = '', unit = ''] = /^(\d{1,13}(?:\.\d{1,6})?)([km]?)$/i.exec(String(value).trim()) ?? [];
   const count = digits === '' ? Number.NaN : Math.round(Number(digits) * 1e6 * (FACTORS[unit.toLowerCase()] ?? 1)) / 1e6;
   if (Number.isInteger(count) && count >= 1 && count <= MAX_COUNT) return count;
-  throw new KeySettingError(setting, 'must be a whole number of at least 1, such as 60, 100k or 2m');
+  throw new KeySettingError(setting, 'must be a whole number from 1 to 1000000000000, such as 60, 100k or 2m');
 }
 
 const MAX_COUNT = 1_000_000_000_000;

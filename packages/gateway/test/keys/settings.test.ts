@@ -24,6 +24,7 @@ describe('settings', () => {
     [{ tpm: '100k' }, { tokensPerMinute: 100_000 }],
     [{ tpm: '1.5M' }, { tokensPerMinute: 1_500_000 }],
     [{ tpm: '0.001k' }, { tokensPerMinute: 1 }],
+    [{ tpm: '1000000000000' }, { tokensPerMinute: 1e12 }],
     [{ concurrency: '8' }, { concurrency: 8 }],
     [{ expires: '90d' }, { expiresAt: NOW + 90 * 86_400_000 }],
     [{ expires: '2027-01-31' }, { expiresAt: Date.parse('2027-01-31T00:00Z') }],
@@ -63,6 +64,7 @@ describe('settings', () => {
     [{ rpm: '60/m' }, 'rpm'],
     [{ tpm: '10g' }, 'tpm'],
     [{ tpm: '9999999999999m' }, 'tpm'],
+    [{ tpm: '1000000000001' }, 'tpm'],
     [{ concurrency: -1 }, 'concurrency'],
     [{ expires: '0d' }, 'expires'],
     [{ expires: 'tomorrow' }, 'expires'],
@@ -80,6 +82,9 @@ describe('settings', () => {
   ])('%j is refused with the name of the setting', (settings, setting) => {
     expect(() => readTerms(settings, NOW)).toThrow(expect.objectContaining({ name: 'KeySettingError', setting }));
   });
+
+  test('a count that is too large is refused with the largest one', () =>
+    expect(() => readTerms({ tpm: '1000000000001' }, NOW)).toThrow('from 1 to 1000000000000'));
 
   test.each(['alice', 'a', 'ci-nightly', 'team.a_b', 'bob@example.com', '1'])('%s is a name', (name) =>
     expect(readKeyName(name)).toBe(name),
