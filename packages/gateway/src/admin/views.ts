@@ -39,7 +39,7 @@ const OUTCOME = {
   input_audio_tokens: number,
   output_audio_tokens: number,
   provenance: z.enum(['reported', 'derived', 'estimated', 'uncertain']).nullable(),
-  cost_micros: number.describe('Millionths of a US dollar; null when the price is unknown.'),
+  cost_micros: number.describe('Millionths of a US dollar, as far as prices are known; null when none is.'),
   price_version: text,
   connect_ms: number,
   first_byte_ms: number,

@@ -486,8 +486,8 @@ function addTotals(a: Totals, b: Totals): Totals {
   return {
     tokens: addCounts(a.tokens, b.tokens),
     provenance: PROVENANCES.findLast((value) => value === a.provenance || value === b.provenance) ?? null,
-    // The sum is unknown when a part of it is.
-    micros: a.micros === null || b.micros === null ? null : a.micros + b.micros,
+    // What is known of the cost. An attempt without a price has none in its row, and the roll-ups count the exchange as unpriced.
+    micros: a.micros === null ? b.micros : a.micros + (b.micros ?? 0),
     version: b.version ?? a.version,
     possiblyBilled,
   };

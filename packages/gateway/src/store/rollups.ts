@@ -44,7 +44,7 @@ export const SUM_COLUMNS = [
   'errors',
   'aborted',
   'attempts',
-  /** Exchanges that reached an upstream and have no price. */
+  /** Exchanges that reached an upstream, and whose cost is not known, or only in part. */
   'unpriced',
   /** Exchanges whose tokens are estimated or uncertain. */
   'uncertain',
@@ -85,15 +85,19 @@ export type Share = Pick<AttemptRow, (typeof SHARED_COLUMNS)[number] | 'model' |
 
 const SHARED_PLACES = SHARED_COLUMNS.map((column) => ({ column, place: SUM_COLUMNS.indexOf(column) }));
 
-/** What one exchange adds to its roll-ups. */
-function computeSums(row: SummedRow): number[] {
+/** Whether an attempt has used something whose price is not known. */
+const isUnpriced = ({ input_tokens: input, output_tokens: output, cost_micros: cost }: Share): boolean =>
+  cost === null && (input !== null || output !== null);
+
+/** What one exchange adds to its roll-ups. `shares`: its attempts, when there are several. */
+function computeSums(row: SummedRow, shares: readonly Share[]): number[] {
   const outcome = classify(row);
   return [
     1,
     outcome === 'error' ? 1 : 0,
     outcome === 'aborted' ? 1 : 0,
     row.attempts,
-    row.attempts > 0 && row.cost_micros === null ? 1 : 0,
+    row.attempts > 0 && (row.cost_micros === null || shares.some(isUnpriced)) ? 1 : 0,
     row.provenance === 'estimated' || row.provenance === 'uncertain' ? 1 : 0,
     ...TOKEN_COLUMNS.map((column) => row[column] ?? 0),
     row.cost_micros ?? 0,
@@ -123,7 +127,7 @@ export class RollupChanges {
    * counted there, so that the sums of all are those of the exchange.
    */
   add(row: SummedRow, shares: readonly Share[] = []): void {
-    const sums = computeSums(row);
+    const sums = computeSums(row, shares);
     for (const share of shares) {
       if (share.model === row.model && share.provider === row.provider) continue;
       const moved = moveShare(sums, share);

@@ -225,10 +225,10 @@ function sumExchanges(rows: readonly Row[], attempts: readonly Row[]): Record<st
   const expected: Record<string, Sums> = {};
   for (const row of rows) {
     const sums: Sums = {};
-    addRow(sums, row);
-    const own = attempts.filter(({ exchange_id }) => exchange_id === row['id']);
+    const own = Number(row['attempts']) > 1 ? attempts.filter(({ exchange_id }) => exchange_id === row['id']) : [];
+    addRow(sums, row, own);
     // An attempt at another target has used its part there.
-    for (const attempt of Number(row['attempts']) > 1 ? own : []) {
+    for (const attempt of own) {
       const { model, provider } = attempt;
       if (model === row['model'] && provider === row['provider']) continue;
       const part: Sums = Object.fromEntries(Object.keys(sums).map((name) => [name, 0]));
@@ -257,7 +257,7 @@ function addToRollups(expected: Record<string, Sums>, row: Row, sums: Sums): voi
     }
 }
 
-function addRow(sums: Sums, row: Row): void {
+function addRow(sums: Sums, row: Row, attempts: readonly Row[]): void {
   const numberOf = (name: string): number => Number(row[name] ?? 0);
   const isAborted = row['ending'] === 'client_aborted' || row['ending'] === 'client_stalled';
   const isOk = row['ending'] === 'answered' && numberOf('http_status') < 400;
@@ -268,7 +268,9 @@ function addRow(sums: Sums, row: Row): void {
   add('errors', isAborted || isOk ? 0 : 1);
   add('aborted', isAborted ? 1 : 0);
   add('attempts', numberOf('attempts'));
-  add('unpriced', numberOf('attempts') > 0 && row['cost_micros'] === null ? 1 : 0);
+  const costs = attempts.filter((attempt) => attempt['input_tokens'] !== null || attempt['output_tokens'] !== null);
+  const isUnpriced = [row, ...costs].some((part) => part['cost_micros'] === null);
+  add('unpriced', numberOf('attempts') > 0 && isUnpriced ? 1 : 0);
   add('uncertain', ['estimated', 'uncertain'].includes(String(row['provenance'])) ? 1 : 0);
   for (const name of [...TOKENS, 'cost_micros', 'assumed_micros', 'total_ms']) add(name, numberOf(name));
 }

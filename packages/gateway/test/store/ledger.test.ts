@@ -327,6 +327,35 @@ describeEngines('%s', (engine) => {
       await expectSums(ledger);
     });
 
+    test.each([
+      ['one batch', [[0, 1, 2, 3, 4, 5, 6]]],
+      ['many batches', [[0], [1], [2], [3], [4], [5], [6]]],
+    ])('what is known of a cost counts, and the exchange as unpriced: %s', async (_, batches) => {
+      const life: readonly Operation[] = [
+        open({ id: ID, ts: TS, key_id: 'alice' }),
+        attempt({ exchange_id: ID, number: 1, ts: TS, provider: 'one', model: 'priced' }),
+        attempt({ exchange_id: ID, number: 2, ts: TS, provider: 'two', model: 'unpriced' }),
+        attempt({ exchange_id: ID, number: 3, ts: TS, provider: 'two', model: 'unpriced' }),
+        settleAttempt({ exchange_id: ID, number: 1, ending: 'broken', input_tokens: 10, output_tokens: 1, cost_micros: 7 }),
+        settleAttempt({ exchange_id: ID, number: 3, ending: 'answered', input_tokens: 10, output_tokens: 5 }),
+        settle({ id: ID, ts: TS + 9, ending: 'answered', http_status: 200, input_tokens: 20, output_tokens: 6, cost_micros: 7 }),
+      ];
+      const ledger = await createLedger(engine);
+      for (const batch of batches) await ledger.write(batch.flatMap((index) => life[index] ?? []));
+      const read = async (by: 'model' | 'key') =>
+        (await ledger.queries.usage({ by, since: TS - 1, until: TS + 1 })).map((row) => [
+          ...[row.group, row.requests, row.unpriced, row.cost_micros],
+        ]);
+      expect(new Set(await read('model'))).toEqual(
+        new Set([
+          ['priced', 0, 0, 7],
+          ['unpriced', 1, 1, 0],
+        ]),
+      );
+      expect(await read('key')).toEqual([['alice', 1, 1, 7]]);
+      await expectSums(ledger);
+    });
+
     test('equal the sums over rows after any schedule of writes, repetitions and crashes', async () => {
       const first = await createLedger(engine);
       await fc.assert(
