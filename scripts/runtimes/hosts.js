@@ -5,6 +5,9 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { attackByPipelining } from './pipelining.js';
+
+const MAJORS = ['20', '22', '24', '26'];
 
 const run = promisify(execFile);
 const OPTIONS = { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
@@ -20,6 +23,20 @@ function program(name, dependency, binary, args = []) {
       const { stdout: version } = await run(command, ['--version'], { ...OPTIONS, env });
       const { stdout } = await run(command, [...args, join(cache, 'main.mjs')], { ...OPTIONS, env });
       return { version: /\d+\.\d+\.\d+/.exec(version)?.[0] ?? '', ...JSON.parse(stdout) };
+    },
+  };
+}
+
+/** The gateway in a release of node. */
+function gateway(major) {
+  const name = `node-${major}`;
+  return {
+    name: `gateway-${major}`,
+    packages: [name],
+    async run({ findPackage }) {
+      const folder = findPackage(name);
+      const { requests, failures } = await attackByPipelining(join(folder, 'bin/node'));
+      return { version: readVersion(folder), counts: { 'requests ahead': requests }, failures };
     },
   };
 }
@@ -117,7 +134,8 @@ function serveFile(cache, url, response) {
 
 /** In the order of the table. */
 export const RUNTIMES = [
-  ...['20', '22', '24', '26'].map((major) => program(`node-${major}`, `node-${major}`, 'bin/node')),
+  ...MAJORS.map((major) => program(`node-${major}`, `node-${major}`, 'bin/node')),
+  ...MAJORS.map(gateway),
   program('bun', '@oven/bun-linux-x64', 'bin/bun'),
   program('deno', '@deno/linux-x64-glibc', 'deno', ['run', '--no-config', '--no-lock']),
   workerd,

@@ -1,5 +1,5 @@
 /**
- * Runs the core in every runtime: `npm run runtimes [-- --only node-22,bun]`. Exit code 1 when one fails.
+ * Runs the core in every runtime, and the gateway in every release of node: `npm run runtimes [-- --only node-22,bun]`. Exit code 1 when one fails.
  *
  * The runtimes are npm packages with a lockfile of their own, installed without their scripts into .cache/runtimes; Chromium is the one of the
  * machine (CHROMIUM, by default /usr/bin/chromium).
