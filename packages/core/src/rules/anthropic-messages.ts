@@ -48,7 +48,7 @@ export const ANTHROPIC_MESSAGES_TEXTS = {
   },
   'anthropic/block-start-repeated': {
     title: 'content_block_start is sent twice',
-    remedy: 'Sluice ignores the second start.',
+    remedy: 'Sluice continues the block; what the second start adds is used once.',
   },
   'anthropic/block-stop-missing': {
     title: 'A block never stops',
@@ -226,9 +226,10 @@ export const ANTHROPIC_MESSAGES_FACTS = {
     providers: ['CLIProxyAPI'],
   },
   'anthropic/block-start-repeated': {
-    explanation: 'The same block starts again before any delta. Clients that append a block at each start show an empty one.',
+    explanation:
+      'The same block starts again while it is open. Clients that append a block at each start show an empty one; a call in two pieces cannot be run.',
     severity: 'error',
-    providers: ['Anthropic-compatible relays'],
+    providers: ['Anthropic-compatible relays', 'llama.cpp'],
   },
   'anthropic/block-stop-missing': {
     explanation: 'The message ends while a block is open. Clients that parse arguments at content_block_stop never parse them.',

@@ -36,7 +36,7 @@ export interface BlockReader {
   readonly kind: BlockKind;
   /** Whether the block has stopped. */
   readonly isStopped: boolean;
-  /** Whether another start at the same index, before any delta, only repeats this block's start. */
+  /** Whether another start at the same index only repeats this block's start. What it adds is read. */
   isRestatedBy(type: string, block: WireBlock): boolean;
   /** Reads a delta of the given type; returns false if it does not apply to this kind of block. */
   delta(type: string, delta: WireDelta): boolean;
@@ -120,11 +120,13 @@ export class ContentDecoder implements BlockScope {
   start(payload: JsonObject): void {
     const block: WireBlock = isObject(payload['content_block']) ? payload['content_block'] : {};
     const type = findType(block, BLOCK_BY_FIELD);
-    const key = readKey(payload['index']) ?? `start ${this.#starts}`;
+    const named = readKey(payload['index']);
+    const key = named ?? `start ${this.#starts}`;
     if (type === 'thinking') this.#keepWhole(key);
     if (this.#hold(key, () => this.start(payload))) return;
     const before = this.#blocks.get(key);
-    if (before?.isRestatedBy(type, block)) {
+    const open = named === undefined ? this.#latest?.reader : before;
+    if (open?.isRestatedBy(type, block)) {
       this.report('anthropic/block-start-repeated');
       return;
     }
@@ -278,6 +280,7 @@ export class ThinkingReader implements BlockReader {
   readonly #key: number;
   readonly #flow: Flow;
   readonly #start: StartText;
+  readonly #written = new Written();
   #isUntouched = true;
   #signature: string;
   #isSigned = false;
@@ -293,7 +296,13 @@ export class ThinkingReader implements BlockReader {
   }
 
   isRestatedBy(type: string, block: WireBlock): boolean {
-    return type === 'thinking' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOrEmpty(block.thinking));
+    const text = textOrEmpty(block.thinking);
+    if (type !== 'thinking' || this.isStopped) return false;
+    if (this.#isUntouched) return this.#start.isRestatedBy(text);
+    // What follows a signature is another block.
+    const rest = this.#signature === '' && this.#start.isDecided ? this.#written.findRest(text) : undefined;
+    this.#write(rest ?? '');
+    return rest !== undefined;
   }
 
   delta(type: string, delta: WireDelta): boolean {
@@ -307,6 +316,7 @@ export class ThinkingReader implements BlockReader {
   #write(piece: string): void {
     if (piece === '') return;
     if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
+    this.#written.push(piece);
     this.#scope.emitter.write(this.#flow, { type: 'thinking_delta', thinking: piece });
   }
 
@@ -371,6 +381,8 @@ class ToolReader implements BlockReader {
   readonly #arguments = new ArgumentText();
   /** The input from the start event, until a delta or the stop decides whether it is used. */
   #held: string;
+  /** The input of a later start of the open block; it counts if the deltas are no JSON. */
+  #restated = '';
   /** The offset of the last piece of arguments. */
   #last: number;
 
@@ -397,9 +409,20 @@ class ToolReader implements BlockReader {
   }
 
   isRestatedBy(type: string, block: WireBlock): boolean {
-    const isSame = type.endsWith('tool_use') && block.id === this.#wireId && this.#arguments.isEmpty && !this.isStopped;
-    if (isSame) this.#held ||= writeInput(block.input);
-    return isSame;
+    if (!type.endsWith('tool_use') || this.isStopped || !this.#isNamedBy(block)) return false;
+    if (this.#arguments.isEmpty) this.#held ||= writeInput(block.input);
+    else this.#restated = writeInput(block.input);
+    return true;
+  }
+
+  /**
+   * Whether a start has the id of this call; without an id, its name. A name alone is another call once the arguments are
+   * complete.
+   */
+  #isNamedBy({ id, name }: WireBlock): boolean {
+    if (!isBlank(id) && id === this.#wireId) return true;
+    const hasNoId = isBlank(id) || isBlank(this.#wireId);
+    return hasNoId && !this.isSettled && (isBlank(name) || name === this.#block.name);
   }
 
   delta(type: string, { partial_json: piece }: WireDelta): boolean {
@@ -445,10 +468,21 @@ class ToolReader implements BlockReader {
     return !isWhole && reading === 'plain' ? { ...this.#block, status: 'incomplete' } : this.#block;
   }
 
+  /** Takes the arguments of a repeated start if those of the deltas are no JSON. */
+  #useRestated(): void {
+    const { text } = this.#arguments;
+    const whole = this.#restated;
+    if (whole === '' || parseJson(text) !== undefined) return;
+    this.#scope.calls.limits.count(whole.length);
+    if (whole.startsWith(text)) this.#scope.emitter.writeTool(this.#index, this.#arguments.push(whole.slice(text.length)));
+    else this.#scope.calls.late.set(this.#index, () => ({ ...this.#block, input_raw: whole }));
+  }
+
   stop(isCut: boolean): void {
     if (this.isStopped) return;
     this.isStopped = true;
     if (this.#held !== '') this.#arguments.push(this.#held);
+    this.#useRestated();
     const { text: whole, reading, rest } = this.#arguments.end();
     this.#scope.emitter.writeTool(this.#index, this.#held !== '' ? this.#held : rest);
     if (reading !== 'plain' && reading !== 'unreadable')
@@ -476,6 +510,7 @@ class TextReader implements BlockReader {
   readonly #scope: BlockScope;
   readonly #flow: Flow;
   readonly #start: StartText;
+  readonly #written = new Written();
   #isUntouched = true;
 
   constructor(scope: BlockScope, block: WireBlock) {
@@ -487,7 +522,12 @@ class TextReader implements BlockReader {
   }
 
   isRestatedBy(type: string, block: WireBlock): boolean {
-    return type === 'text' && this.#isUntouched && !this.isStopped && this.#start.isRestatedBy(textOrEmpty(block.text));
+    const text = textOrEmpty(block.text);
+    if (type !== 'text' || this.isStopped) return false;
+    if (this.#isUntouched) return this.#start.isRestatedBy(text);
+    const rest = this.#start.isDecided ? this.#written.findRest(text) : undefined;
+    this.#write(rest ?? '');
+    return rest !== undefined;
   }
 
   delta(type: string, delta: WireDelta): boolean {
@@ -501,6 +541,7 @@ class TextReader implements BlockReader {
   #write(piece: string): void {
     if (piece === '') return;
     if (this.isStopped) this.#scope.report('anthropic/delta-after-stop');
+    this.#written.push(piece);
     this.#scope.emitter.write(this.#flow, { type: 'text_delta', text: piece });
   }
 
@@ -514,6 +555,27 @@ class TextReader implements BlockReader {
     this.#write(this.#start.end());
     this.isStopped = true;
     this.#scope.emitter.closeFlow(this.#flow.key);
+  }
+}
+
+/**
+ * What was written of a text: enough to recognise a start that repeats it, without keeping all of it. A text that has the latest
+ * piece at its place is taken for the same.
+ */
+class Written {
+  #length = 0;
+  #latest = '';
+
+  push(piece: string): void {
+    this.#length += piece.length;
+    this.#latest = piece;
+  }
+
+  /** What a start that repeats the text adds to it; undefined if it has another text. */
+  findRest(text: string): string | undefined {
+    if (text === '') return '';
+    const isSame = text.length >= this.#length && text.startsWith(this.#latest, this.#length - this.#latest.length);
+    return isSame ? text.slice(this.#length) : undefined;
   }
 }
 
@@ -540,6 +602,11 @@ export class StartText {
     this.#text = text;
     this.#isDecided = text === '';
     this.#onDecision = onDecision;
+  }
+
+  /** Whether the deltas have shown what the text is. */
+  get isDecided(): boolean {
+    return this.#isDecided;
   }
 
   /** Whether a second start with this text repeats the first one. */
@@ -597,6 +664,8 @@ class WholeReader implements BlockReader {
     this.isStopped = true;
   }
 }
+
+const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';
 
 const isToolUse = (type: string): boolean => type === 'tool_use' || type.endsWith('_tool_use');
 

@@ -70,6 +70,15 @@ const CALL_MUTATIONS = mutations('calls', ONLY, {
     rule: 'anthropic/input-sent-twice',
     apply: onInputs((block, [first = {}], text) => [block.start, ...block.deltas, pieceLike(first, text), block.stop]),
   },
+  'anthropic/call-starts-again': {
+    title: 'content_block_start of a call is sent again before the last piece of its input',
+    rule: 'anthropic/block-start-repeated',
+    apply: onInputs((block, pieces) => {
+      const last = pieces.at(-1);
+      if (pieces.length < 2 || last !== block.deltas.at(-1)) return undefined;
+      return [block.start, ...block.deltas.slice(0, -1), { ...block.start }, last ?? {}, block.stop];
+    }),
+  },
   'anthropic/input-after-stop': {
     title: 'A piece of the input comes after content_block_stop',
     rule: 'anthropic/input-after-stop',
