@@ -169,8 +169,8 @@ describe('protocol folders', () => {
     ...['stream-decode', 'content-decode', 'response', 'outcome', 'models', 'violations'],
   ];
   const OF_CLIENTS = ['request-decode', 'stream-encode', 'content-encode', 'grammar', 'repair'];
-  /** Output items of Responses are written and read as units of their own. */
-  const MORE: Readonly<Record<string, readonly string[]>> = { 'openai-responses': ['output-items'] };
+  /** Output items of Responses are written and read as units of their own, which servers name in several ways. */
+  const MORE: Readonly<Record<string, readonly string[]>> = { 'openai-responses': ['output-items', 'item-identity'] };
 
   const expectedFiles = ({ id, roles }: Codec): string[] =>
     [...FILES, ...(roles.includes('client') ? OF_CLIENTS : []), ...(MORE[id] ?? [])].map((name) => `${name}.ts`).sort();

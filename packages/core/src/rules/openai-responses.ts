@@ -26,6 +26,18 @@ export const OPENAI_RESPONSES_TEXTS = {
     title: 'The id of an item changes from event to event',
     remedy: 'Sluice matches events by output_index.',
   },
+  'responses/output-index-differs': {
+    title: 'The output_index of an item changes from event to event',
+    remedy: 'Sluice matches the item by its ids, or else by its kind, name and content.',
+  },
+  'responses/call-id-differs': {
+    title: 'The call_id of a call changes from event to event',
+    remedy: 'Sluice keeps the first one, and the call once.',
+  },
+  'responses/item-repeated': {
+    title: 'An item is sent again',
+    remedy: 'Sluice uses it once.',
+  },
   'responses/output-index-missing': {
     title: 'An event has no output_index',
     remedy: 'Sluice finds the item by its id, or else uses the last item of that type.',
@@ -49,6 +61,14 @@ export const OPENAI_RESPONSES_TEXTS = {
   'responses/part-not-added': {
     title: 'A delta comes before its content part',
     remedy: 'Sluice opens the part at its first delta.',
+  },
+  'responses/part-index-differs': {
+    title: 'The index of a content part changes from event to event',
+    remedy: 'Sluice continues the open part; the complete text says what the deltas said.',
+  },
+  'responses/text-of-another-kind': {
+    title: 'Reasoning is sent as text, or text as reasoning',
+    remedy: 'Sluice reads it as the item has it, and once.',
   },
   'responses/items-overlap': {
     title: 'An item begins while another one is open',
@@ -86,6 +106,10 @@ export const OPENAI_RESPONSES_TEXTS = {
   'responses/call-name-missing': {
     title: 'A call has no name',
     remedy: 'Sluice keeps it under a placeholder name, so that it is not run by accident.',
+  },
+  'responses/call-name-late': {
+    title: 'The name of a call comes after the call was done',
+    remedy: 'Sluice waits for the final response and hands the call out with it.',
   },
   'responses/arguments-object': {
     title: 'Arguments are an object instead of a string',
@@ -157,6 +181,24 @@ export const OPENAI_RESPONSES_FACTS = {
     severity: 'error',
     providers: ['github-copilot'],
   },
+  'responses/output-index-differs': {
+    explanation:
+      'An item is added at one index, and its deltas, its end or its place in the final response have another. Clients join two items, or run a call twice.',
+    severity: 'error',
+    providers: ['self-written servers'],
+  },
+  'responses/call-id-differs': {
+    explanation:
+      'A call has another call_id when it is done or in the final response. Clients that read both run the tool twice; a result may refer to an id that the server no longer knows.',
+    severity: 'error',
+    providers: ['self-written servers'],
+  },
+  'responses/item-repeated': {
+    explanation:
+      'output_item.added or output_item.done is sent again for an item, or the final response lists it twice. Clients that act on each run the tool twice or show the text again.',
+    severity: 'error',
+    providers: ['self-written servers', 'relays'],
+  },
   'responses/output-index-missing': {
     explanation: 'The event does not identify its output item.',
     severity: 'error',
@@ -189,6 +231,18 @@ export const OPENAI_RESPONSES_FACTS = {
       'Text arrives for a part without content_part.added or reasoning_summary_part.added. openai-node throws "missing content".',
     severity: 'error',
     providers: ['compatible servers', 'gateways'],
+  },
+  'responses/part-index-differs': {
+    explanation:
+      'A delta or a done event has a content_index that no part was announced with: vLLM counted it up with every event. Clients that keep a text per index show it several times; openai-node throws "missing content".',
+    severity: 'error',
+    providers: ['vllm'],
+  },
+  'responses/text-of-another-kind': {
+    explanation:
+      'The text of a reasoning item comes with the events of a message, or the complete text of one kind repeats the deltas of the other. Clients show the reasoning as the response.',
+    severity: 'error',
+    providers: ['self-written servers'],
   },
   'responses/items-overlap': {
     explanation:
@@ -237,6 +291,12 @@ export const OPENAI_RESPONSES_FACTS = {
     explanation: 'No event of the call has a tool name.',
     severity: 'error',
     providers: ['compatible servers'],
+  },
+  'responses/call-name-late': {
+    explanation:
+      'output_item.done has no tool name; only the final response has one. Clients run a tool without a name, or none.',
+    severity: 'error',
+    providers: ['self-written servers'],
   },
   'responses/arguments-object': {
     explanation: 'The standard sends arguments as a string of JSON. Clients that parse it fail or see [object Object].',

@@ -4,7 +4,7 @@ import { ArgumentText, deriveId } from '../../accumulate/argument-text.ts';
 import type { BlockDelta, MessageDelta } from '../../canonical/events.ts';
 import type { ContentBlock, TokenLogprob, ToolUseBlock } from '../../canonical/message.ts';
 import { CallLimits } from '../../codec/answers.ts';
-import { type BlockEmitter, type Flow, withoutOffsets } from '../../codec/block-emitter.ts';
+import { type BlockEmitter, withoutOffsets } from '../../codec/block-emitter.ts';
 import { unknownFields } from '../../codec/read.ts';
 import { isObject, type JsonObject, parseJson, sameJson } from '../../json/json.ts';
 import type { RuleId } from '../../rules/index.ts';
@@ -20,6 +20,16 @@ import {
   startText,
   startThinking,
 } from './blocks.ts';
+import {
+  type CallInput,
+  type Item,
+  type ItemFlow,
+  isSentAgain,
+  MAX_PARTS,
+  type MatchKeys,
+  matchEntries,
+  type Part,
+} from './item-identity.ts';
 import { type Channel, nonBlank, readArguments, type WireItem } from './wire.ts';
 
 /** Writes the text, reasoning and server items of a response as blocks: everything but calls. */
@@ -140,6 +150,7 @@ export class ContentEmitter {
 
   #settleAll(item: Item, entries: ListedPart[], isWhole: boolean, isFinal = !item.isDone): void {
     const parts = findParts(item, entries);
+    if (this.#settleJoined(item, entries, parts)) return;
     for (const [at, { channel, text, raw }] of entries.entries()) {
       if (channel === undefined) {
         if (isFinal) this.#whole(item, { ...item.wire, content: [raw] });
@@ -151,14 +162,38 @@ export class ContentEmitter {
     }
   }
 
+  /** Settles parts that the complete item cuts elsewhere than the stream did, by their joined text. False if they are the same. */
+  #settleJoined(item: Item, entries: readonly ListedPart[], parts: readonly (Part | undefined)[]): boolean {
+    if (item.parts.length > MAX_PARTS) return false;
+    const channels = new Set(entries.map(({ channel }) => channel));
+    const seen = item.parts.filter(({ channel, text }) => text !== '' && channels.has(channel));
+    const isAligned = entries.every(({ text }, at) => text.startsWith(parts[at]?.text ?? ''));
+    const last = seen.at(-1);
+    if (!last || (isAligned && seen.every((part) => parts.includes(part)))) return false;
+    const whole = entries.map(({ text }) => text).join('');
+    const missing = whole.length - seen.reduce((sum, { text }) => sum + text.length, 0);
+    const isContinued = missing >= 0 && whole.startsWith(seen.map(({ text }) => text).join(''));
+    if (!isContinued && entries.length >= seen.length) return false;
+    if (!isContinued) this.#report('responses/done-differs');
+    if (!isContinued || missing === 0) return true;
+    this.#report('responses/done-longer');
+    this.write(item, last, whole.slice(-missing));
+    return true;
+  }
+
   #finishReasoning(item: Item, wire: WireItem, isWhole: boolean): void {
     const before = item.wire;
     const isStarted = item.blockKey !== undefined;
     const blob = item.isSigned ? undefined : (nonBlank(wire.encrypted_content) ?? nonBlank(before.encrypted_content));
     item.wire = { ...wire, id: nonBlank(wire.id) ?? before.id };
     item.isLive = false;
-    this.#settleAll(item, readListedParts(wire.summary, 'summary'), isWhole);
-    this.#settleAll(item, readListedParts(wire.content, 'full'), isWhole);
+    const [summary, content] = [readListedParts(wire.summary, 'summary'), readListedParts(wire.content, 'full')];
+    if (isMoved(item, summary, 'full', content) || isMoved(item, content, 'summary', summary))
+      this.#report('responses/text-of-another-kind');
+    else {
+      this.#settleAll(item, summary, isWhole);
+      this.#settleAll(item, content, isWhole);
+    }
     if (item.blockKey === undefined && (blob !== undefined || item.id !== undefined)) this.#openThinking(item);
     if (blob !== undefined && item.blockKey !== undefined) {
       item.isSigned = true;
@@ -282,6 +317,15 @@ export class ContentEmitter {
   }
 }
 
+/** Whether a complete reasoning item has the text of the stream only as parts of the other channel. */
+function isMoved({ parts }: Item, listed: readonly ListedPart[], from: Channel, others: readonly ListedPart[]): boolean {
+  if (parts.length > MAX_PARTS) return false;
+  const seen = parts.filter(({ text }) => text !== '');
+  if (listed.length === 0 || others.length > 0 || seen.length === 0 || seen.some(({ channel }) => channel !== from)) return false;
+  const whole = listed.map(({ text }) => text).join('');
+  return whole.length === seen.reduce((sum, { text }) => sum + text.length, 0) && whole === seen.map(({ text }) => text).join('');
+}
+
 /** By index, then by order, because Bedrock numbers the parts of a message from 1. */
 const PART_KEYS: readonly MatchKeys<ListedPart, Part>[] = [
   { wire: ({ channel }, at) => channel && `${channel} ${at}`, seen: ({ channel, index }) => `${channel} ${index}` },
@@ -352,27 +396,45 @@ export class CallEmitter {
     this.#flush(item, call);
   }
 
-  /** Takes the final form of the item; undefined if the stream ended without one. */
-  done(item: Item, wire: WireItem | undefined, isWhole: boolean): void {
+  /**
+   * Takes the final form of the item; undefined if the stream ended without one. `isLast`: there will be no other form. Until
+   * then a call without name or arguments is held.
+   */
+  done(item: Item, wire: WireItem | undefined, isWhole: boolean, isLast: boolean): void {
     const { call } = item;
     if (!call) return;
-    if (item.isDone) {
+    if (item.state === 'done') {
       if (wire) this.#resume(item, call, this.#readInput(item, wire));
       return;
     }
-    item.isDone = true; // set first, so that a limit error below does not recur when the stream is closed
+    const isNamedLate = item.state === 'held' && nonBlank(item.wire.name) === undefined && nonBlank(wire?.name) !== undefined;
+    if (isNamedLate) this.#report('responses/call-name-late', undefined, item.first);
+    item.state = 'done'; // set first, so that a limit error below does not recur when the stream is closed
     if (wire)
       item.wire = { ...wire, name: nonBlank(wire.name) ?? item.wire.name, call_id: nonBlank(wire.call_id) ?? item.wire.call_id };
-    this.#settle(item, call, wire ? this.#readInput(item, wire) : '', isWhole);
+    const input = wire ? this.#readInput(item, wire) : '';
+    this.#settle(item, call, input, isWhole);
+    if (!isLast && isUnfinished(item, call)) {
+      item.state = 'held';
+      return;
+    }
+    if (isSentAgain(item)) {
+      this.#report('responses/item-repeated', undefined, item.first);
+      return;
+    }
     if (this.#expand(item, call) || isEmptyCall(item, call)) return;
     const block = this.#open(item, true);
     this.#flush(item, call);
     if (block) this.#emitter.stopTool(block.index, this.#final(item, call, block.start));
+    this.#resume(item, call, input);
   }
 
-  /** Handles arguments that continue after the item was done. Nothing is added to complete JSON. */
+  /** Handles arguments that continue after the item was done, or replace some that are no JSON. Nothing is added to complete JSON. */
   #resume({ kind }: Item, { block, sent }: CallInput, whole: string): void {
-    if (!block || whole.length <= sent.length || !whole.startsWith(sent) || parseJson(sent) !== undefined) return;
+    // A short form is not compared with long arguments again and again.
+    if (!block || whole === sent || 4 * whole.length < sent.length || parseJson(sent) !== undefined) return;
+    const isLonger = whole.length > sent.length && whole.startsWith(sent);
+    if (!isLonger && (kind === 'custom' || parseJson(whole) === undefined)) return;
     this.late.set(block.index, { ...block.start, ...(kind === 'custom' && { input: whole }), input_raw: whole });
   }
 
@@ -427,7 +489,7 @@ export class CallEmitter {
   }
 
   #flush(item: Item, call: CallInput): void {
-    if (!call.block || call.ready === '' || (call.isGuess && !item.isDone)) return;
+    if (!call.block || call.ready === '' || (call.isGuess && item.state !== 'done')) return;
     this.#emitter.writeTool(call.block.index, call.ready, item.kind === 'custom');
     call.sent += call.ready;
     call.ready = '';
@@ -437,7 +499,8 @@ export class CallEmitter {
   #open(item: Item, isForced: boolean): CallInput['block'] {
     const { call } = item;
     if (!call || call.block) return call?.block;
-    const isSettled = item.callId !== undefined && nonBlank(item.wire.name) !== undefined && !this.#isWrapper(item);
+    const hasNames = item.callId !== undefined && nonBlank(item.wire.name) !== undefined;
+    const isSettled = hasNames && !item.original && !this.#isWrapper(item);
     if (!isSettled && !isForced) return undefined;
     const name = nonBlank(item.wire.name);
     if (name === undefined) this.#report('responses/call-name-missing', undefined, item.first);
@@ -492,6 +555,10 @@ export class CallEmitter {
   }
 }
 
+/** Whether a later form of the call may still say what is missing. */
+const isUnfinished = ({ kind, wire: { name, status } }: Item, { sent, ready }: CallInput): boolean =>
+  nonBlank(name) === undefined || (kind === 'function' && sent + ready === '' && status !== 'incomplete');
+
 const isEmptyCall = (item: Item, call: CallInput): boolean =>
   !call.block && call.ready === '' && item.callId === undefined && nonBlank(item.wire.name) === undefined;
 
@@ -525,178 +592,5 @@ function buildCallBlock(item: Item, id: string, name: string): ToolUseBlock {
   };
 }
 
-// ---- items
-
-/** An output item: its wire form, and what was written of it. */
-export class Item {
-  readonly kind: ItemKind;
-  /** Order of arrival, from 0. */
-  readonly position: number;
-  readonly index: number | undefined;
-  /** The latest wire form: as added, then as done. */
-  wire: WireItem;
-  isDone = false;
-  /** The offsets of its first event and of the last piece of its arguments. */
-  first = 0;
-  last = 0;
-  /** The item is in progress, so its fields may change. */
-  isLive = false;
-  isSigned = false;
-  readonly parts: Part[] = [];
-  readonly call: CallInput | undefined;
-  /** The flows of its blocks, by key. */
-  readonly flows: Map<string, ItemFlow> = new Map();
-  /** The key of its first thinking block or of its opaque block; undefined until one has started. */
-  blockKey: string | undefined;
-  /** The number of blocks of its reasoning, and the number of summary parts in the latest one. */
-  stretch = 0;
-  slots = 0;
-  readonly #parts = new Map<Channel, Map<number, Part>>();
-  #latest: Part | undefined;
-
-  constructor(kind: ItemKind, position: number, index: number | undefined, wire: WireItem) {
-    this.kind = kind;
-    this.position = position;
-    this.index = index;
-    this.wire = wire;
-    const isCall = kind === 'function' || kind === 'custom';
-    this.call = isCall ? newInput() : undefined;
-  }
-
-  /** The wire form without the status while the item is in progress. */
-  get settled(): WireItem {
-    if (!this.isLive) return this.wire;
-    const { status: _, ...wire } = this.wire;
-    return wire;
-  }
-
-  get id(): string | undefined {
-    return nonBlank(this.wire.id);
-  }
-
-  /** The call id; only of calls, because OpenAI changes that of server items between added and done. */
-  get callId(): string | undefined {
-    return this.call && nonBlank(this.wire.call_id);
-  }
-
-  /** The part with this index; without an index, the latest part. */
-  findPart(channel: Channel, index: number | undefined): Part | undefined {
-    if (index !== undefined) return this.#parts.get(channel)?.get(index);
-    return this.#latest?.channel === channel ? this.#latest : undefined;
-  }
-
-  addPart(channel: Channel, index: number = this.parts.length): Part {
-    const part: Part = { channel, index, text: '', citations: 0, hasLogprobs: false, slot: 0, stretch: -1, flow: undefined };
-    const ofChannel = this.#parts.get(channel) ?? new Map<number, Part>();
-    ofChannel.set(index, part);
-    this.#parts.set(channel, ofChannel);
-    this.parts.push(part);
-    this.#latest = part;
-    return part;
-  }
-
-  /** Assigns an index to a part: complete items may number their parts differently. */
-  bindPart(index: number, part: Part): void {
-    this.#parts.get(part.channel)?.set(index, part);
-  }
-
-  /** Whether `wire` is this item: the same call, an open item, or a repetition. */
-  isSame(wire: WireItem): boolean {
-    if (this.id !== undefined && wire.id === this.id) return true;
-    if ((this.kind === 'opaque' || this.kind === 'built-in') && wire.type !== this.wire.type) return false;
-    const callId = nonBlank(wire.call_id);
-    return this.callId === undefined || callId === undefined ? !this.isDone : callId === this.callId;
-  }
-}
-
-const newInput = (): CallInput => ({
-  fragments: new ArgumentText(),
-  ready: '',
-  sent: '',
-  isSettled: false,
-  isGuess: false,
-  block: undefined,
-});
-
-/** A content part or summary part of an item. */
-export interface Part {
-  readonly channel: Channel;
-  readonly index: number;
-  /** The text that was written. */
-  text: string;
-  citations: number;
-  hasLogprobs: boolean;
-  /** The position among the summary parts of a block, and the number of that block. */
-  slot: number;
-  stretch: number;
-  /** The block that it is written to; set with the first text. */
-  flow: ItemFlow | undefined;
-}
-
-/** The argument or input text of a call, and how much of it was sent. */
-export interface CallInput {
-  fragments: ArgumentText;
-  /** Text that is certain, held until the block has started. */
-  ready: string;
-  sent: string;
-  /** The complete value was read. */
-  isSettled: boolean;
-  /** Some of it may belong to another call: nothing is sent before the item is done. */
-  isGuess: boolean;
-  block: { index: number; start: ToolUseBlock } | undefined;
-}
-
-/** A block of an item. */
-export interface ItemFlow extends Flow {
-  key: string;
-}
-
-/** The kind of an item. `built-in`: a call that the client runs, with an item type of its own. */
-export type ItemKind = 'message' | 'reasoning' | 'function' | 'custom' | 'built-in' | 'opaque';
-
 /** Reports a violation of the protocol, at the current offset of the stream or at another. */
 export type ReportHere = (rule: RuleId, detail?: string, offset?: number) => void;
-
-// ---- matching
-
-/**
- * Finds for each entry of a complete list the thing that the stream had shown of it. The surest keys come first;
- * unmatched entries try the next ones. Takes linear time for any input.
- */
-export function matchEntries<Wire, Seen>(
-  wire: readonly Wire[],
-  seen: readonly Seen[],
-  namings: readonly MatchKeys<Wire, Seen>[],
-): (Seen | undefined)[] {
-  const pairs: (Seen | undefined)[] = wire.map(() => undefined);
-  const taken = new Set<Seen>();
-  for (const naming of namings) {
-    if (taken.size === seen.length) break;
-    const free = new Map<string, Seen[]>();
-    // In reverse, so that pop() returns the first.
-    for (const entry of seen.toReversed()) {
-      const name = taken.has(entry) ? undefined : naming.seen(entry);
-      if (name === undefined) continue;
-      const list = free.get(name);
-      if (list) list.push(entry);
-      else free.set(name, [entry]);
-    }
-    for (const [at, entry] of wire.entries()) {
-      if (pairs[at] !== undefined) continue;
-      const name = naming.wire(entry, at);
-      const match = name === undefined ? undefined : free.get(name)?.pop();
-      if (match === undefined) continue;
-      pairs[at] = match;
-      taken.add(match);
-    }
-  }
-  return pairs;
-}
-
-/**
- * Keys under which a listed entry and a thing seen in the stream match. Equal keys make a pair; undefined never does.
- */
-export interface MatchKeys<Wire, Seen> {
-  wire(entry: Wire, at: number): string | undefined;
-  seen(entry: Seen): string | undefined;
-}

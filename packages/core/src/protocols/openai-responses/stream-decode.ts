@@ -11,18 +11,10 @@ import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 import { decodeLogprobs } from './blocks.ts';
-import {
-  CallEmitter,
-  ContentEmitter,
-  Item,
-  type ItemKind,
-  type MatchKeys,
-  matchEntries,
-  type Part,
-  type ReportHere,
-} from './content-decode.ts';
+import { CallEmitter, ContentEmitter, type ReportHere } from './content-decode.ts';
+import { findKind, type Item, type ItemKind, ItemRegistry, type Part, Statement } from './item-identity.ts';
 import { decodeError, decodeFailure, decodeStop, decodeUsage, findError, markTerminal } from './outcome.ts';
-import { decodeBuiltInCall, isClientItem } from './tools.ts';
+import { decodeBuiltInCall } from './tools.ts';
 import {
   type Action,
   type Channel,
@@ -325,7 +317,7 @@ function readExtras(response: WireResponse, envelope: JsonObject | undefined): J
 class ItemReader {
   readonly content: ContentEmitter;
   readonly calls: CallEmitter;
-  readonly #store = new ItemStore();
+  readonly #items = new ItemRegistry();
   readonly #report: ReportHere;
 
   readonly #readOffset: () => number;
@@ -369,120 +361,161 @@ class ItemReader {
   }
 
   #added(event: WireEvent): void {
-    const wire: WireItem = objectOrEmpty(event.item);
-    const kind = findKind(wire);
-    const index = this.#readIndex(event);
-    const known = this.#store.find(kind, index, wire.id);
-    if (known && !known.isDone && known.isSame(wire) && (index !== undefined || wire.id === known.id)) {
-      this.#report('responses/item-added-late');
-      known.wire = { ...known.wire, ...wire };
+    const said = new Statement(objectOrEmpty(event.item), this.#readIndex(event));
+    const { kind, index, wire } = said;
+    const known = this.#items.findAdded(said);
+    if (known) {
+      this.#report(known.state === 'implied' ? 'responses/item-added-late' : 'responses/item-repeated');
+      known.wire = { ...known.wire, ...dropBlank(wire) };
+      known.state = 'added';
+      this.#items.bind(known, index, said.id, said.callId);
       if (known.call) this.calls.whole(known, kind === 'custom' ? wire.input : wire.arguments, wire.name);
       return;
     }
-    if (this.#store.has(index)) this.#report('responses/output-index-reused');
-    this.#write(this.#add(kind, index, wire));
-  }
-
-  #write(item: Item): void {
+    if (this.#items.has(index)) this.#report('responses/output-index-reused');
+    const original = this.#items.findOriginal(said);
+    const item = this.#add(kind, index, wire);
+    item.state = 'added';
+    item.original = original;
     if (item.call) this.calls.added(item);
-    else if (item.kind !== 'built-in') this.content.added(item); // built-in items are read when they are done
+    else if (kind !== 'built-in') this.content.added(item); // built-in items are read when they are done
   }
 
   #done(event: WireEvent): void {
-    const wire: WireItem = objectOrEmpty(event.item);
-    const kind = findKind(wire);
-    const index = this.#readIndex(event);
-    const known = this.#store.find(kind, index, wire.id);
-    if (known?.isSame(wire)) {
-      this.#checkId(known, wire.id);
-      this.#finish(known, wire, false);
-      return;
-    }
-    this.#report('responses/item-not-added');
-    this.#finish(this.#add(kind, index, wire), wire, true);
+    const said = new Statement(objectOrEmpty(event.item), this.#readIndex(event));
+    const known = this.#items.findDone(said);
+    if (!known) this.#report('responses/item-not-added');
+    else if (known.state === 'done') this.#report('responses/item-repeated');
+    else this.#inspectNames(known, said);
+    this.#finish(known ?? this.#add(said.kind, said.index, said.wire), said.wire, !known, false);
   }
 
-  /** `isWhole`: the item had no deltas to compare with. */
-  #finish(item: Item, wire: WireItem, isWhole: boolean): void {
-    if (item.call) this.calls.done(item, wire, isWhole);
+  #inspectNames(item: Item, { index, id, callId }: Statement): void {
+    this.#checkNames(item, index, id);
+    if (item.callId !== undefined && callId !== undefined && item.callId !== callId) this.#report('responses/call-id-differs');
+    this.#items.bind(item, index, id, callId);
+  }
+
+  /** `isWhole`: the item had no deltas to compare with. `isLast`: it has no later form. */
+  #finish(item: Item, wire: WireItem, isWhole: boolean, isLast: boolean): void {
+    if (item.call) this.calls.done(item, wire, isWhole, isLast);
     else if (item.kind === 'built-in') this.#finishBuiltIn(item, wire);
     else this.content.done(item, wire, isWhole);
-    item.isDone = true;
+    if (item.state !== 'held') item.state = 'done';
   }
 
   /** Writes a built-in call of the client. Without arguments it cannot be run, so it is opaque. */
   #finishBuiltIn(item: Item, wire: WireItem): void {
     if (item.isDone) return;
+    item.wire = wire;
     const call = decodeBuiltInCall({ ...wire });
     if (call) this.calls.builtIn(item, call);
-    else this.content.done(this.#store.add('opaque', undefined, wire), wire, true);
+    else this.content.done(this.#items.add('opaque', undefined, wire), wire, true);
   }
 
   #part(event: WireEvent, named: Channel, isDone: boolean): void {
     const wire = objectOrEmpty(event.part);
-    const channel = findChannel(wire['type']) ?? (wire['type'] === undefined ? named : undefined);
+    const announced = findChannel(wire['type']) ?? (wire['type'] === undefined ? named : undefined);
     // An unknown part is read when its item is done.
-    if (channel === undefined) return;
-    const item = this.#findItem(channel, event);
+    if (announced === undefined) return;
+    const text = readLooseText(wire['refusal'] ?? wire['text']);
+    const item = this.#findItem(announced, event, isDone ? text : '');
+    if (!item) return;
+    const channel = findOwnChannel(item, announced);
     const index = readPartIndex(event, channel);
-    const part = item.findPart(channel, index) ?? item.addPart(channel, index);
-    this.content.settle(item, part, readLooseText(wire['refusal'] ?? wire['text']), !isDone);
+    const known = isDone ? this.#findStated(item, channel, index, text) : item.findPart(channel, index);
+    const part = known ?? item.addPart(channel, index, !isDone);
+    this.content.settle(item, part, text, !isDone);
+    if (isDone) part.isDone = true;
     if (isDone && channel === 'text') this.content.complete(item, part, wire);
   }
 
-  #text(event: WireEvent, channel: Channel, isDone: boolean): void {
-    const item = this.#findItem(channel, event);
-    const part = this.#findPart(item, channel, event);
+  #text(event: WireEvent, named: Channel, isDone: boolean): void {
+    const whole = isDone ? readLooseText(event.refusal ?? event.text) : '';
+    const item = this.#findItem(named, event, whole);
+    if (!item) return;
+    const channel = findOwnChannel(item, named);
     if (!isDone) {
+      const part = this.#findPart(item, channel, event);
       this.content.write(item, part, readLooseText(event.delta), decodeLogprobs(event.logprobs));
       return;
     }
-    this.content.settle(item, part, readLooseText(event.refusal ?? event.text));
+    const index = readPartIndex(event, channel);
+    const part = this.#findStated(item, channel, index, whole) ?? this.#findPart(item, channel, event);
+    this.content.settle(item, part, whole);
+    part.isDone = true;
     if (channel === 'text') this.content.complete(item, part, { logprobs: event.logprobs });
   }
 
   #annotation(event: WireEvent): void {
-    const item = this.#findItem('text', event);
-    this.content.cite(item, this.#findPart(item, 'text', event), event.annotation);
+    const item = this.#findItem('text', event, '');
+    if (!item) return;
+    const channel = findOwnChannel(item, 'text');
+    const part = item.findPart(channel, readPartIndex(event, channel)) ?? item.lastPart(channel);
+    this.content.cite(item, part ?? this.#findPart(item, channel, event), event.annotation);
   }
 
   #input(event: WireEvent, named: 'function' | 'custom', isDone: boolean): void {
-    const item = this.#guessCall(event) ?? this.#findCall(named, event);
+    const whole = isDone ? (event.arguments ?? event.input) : undefined;
+    const item = this.#guessCall(event) ?? this.#findCall(named, event, whole);
     if (!item) return;
-    if (isDone) this.calls.whole(item, event.arguments ?? event.input, event.name);
+    if (isDone) this.calls.whole(item, whole, event.name);
     else {
       item.last = this.#readOffset();
       this.calls.fragment(item, readArguments(event.delta));
     }
   }
 
-  #findItem(channel: Channel, event: WireEvent): Item {
+  /**
+   * The item of a text. A reasoning item has only reasoning, however its events are called. Undefined when a complete text
+   * repeats that of an item of the other kind.
+   */
+  #findItem(channel: Channel, event: WireEvent, whole: string): Item | undefined {
     const index = this.#readIndex(event);
+    const id = event.item_id;
     const kind = isReasoning(channel) ? 'reasoning' : 'message';
-    const known = this.#store.find(kind, index, event.item_id);
-    return known ? this.#checkId(known, event.item_id) : this.#addImplied(kind, index, event);
+    const known = this.#items.find(kind, index, id);
+    if (known) return this.#checkNames(known, index, id);
+    const beside = this.#findBeside(kind, index, id);
+    const isOwn = kind === 'message' && beside?.state === 'added' && (nonBlank(id) ?? beside.id) === beside.id;
+    if (isOwn || beside?.says(whole) || this.#items.latest(otherText(kind))?.says(whole)) {
+      this.#report('responses/text-of-another-kind');
+      return isOwn ? beside : undefined;
+    }
+    const latest = this.#items.latest(kind);
+    const guess = this.#items.guess(kind, index, id, whole) ?? (latest?.says(whole) ? latest : undefined);
+    return guess ? this.#checkNames(guess, index, id) : this.#addImplied(kind, index, event);
+  }
+
+  #findBeside(kind: 'message' | 'reasoning', index: number | undefined, id: unknown): Item | undefined {
+    const other = otherText(kind);
+    return this.#items.find(other, index, id) ?? this.#items.at(other, index);
   }
 
   /**
    * The call that an event belongs to. Events for a server item are ignored, because the finished item has the same
    * data.
    */
-  #findCall(named: 'function' | 'custom', event: WireEvent): Item | undefined {
+  #findCall(named: 'function' | 'custom', event: WireEvent, whole: unknown): Item | undefined {
     const index = this.#readIndex(event);
     const other = named === 'custom' ? 'function' : 'custom';
     const id = nonBlank(event.item_id) ?? event.call_id;
-    const known = this.#store.find(named, index, id) ?? this.#store.find(other, index, id);
-    if (known) return this.#checkId(known, event.item_id);
-    return this.#store.find('opaque', index, event.item_id) && index !== undefined
-      ? undefined
-      : this.#addImplied(named, index, event);
+    const items = this.#items;
+    const exact = items.find(named, index, id) ?? items.find(other, index, id);
+    if (!exact && index !== undefined && items.find('opaque', index, event.item_id)) return undefined;
+    const text = typeof whole === 'string' ? whole : '';
+    const latest = items.latest(named);
+    const isSaid = text !== '' && latest?.content === text;
+    const known =
+      exact ?? items.guess(named, index, id, text) ?? items.guess(other, index, id, text) ?? (isSaid ? latest : undefined);
+    return known ? this.#checkNames(known, index, event.item_id) : this.#addImplied(named, index, event);
   }
 
   /** The call that an event without any id belongs to, if it is not simply the latest. */
   #guessCall({ output_index, item_id, call_id }: WireEvent): Item | undefined {
     if (readIndex(output_index) !== undefined || nonBlank(item_id) !== undefined || nonBlank(call_id) !== undefined)
       return undefined;
-    const guess = this.#store.guessCall();
+    const guess = this.#items.guessCall();
     if (guess?.item.call && guess.isGuess) guess.item.call.isGuess = true;
     if (guess) this.#report('responses/output-index-missing');
     return guess?.item;
@@ -495,18 +528,26 @@ class ItemReader {
 
   #add(kind: ItemKind, index: number | undefined, wire: WireItem): Item {
     if (kind === 'function' || kind === 'custom') this.calls.limits.open();
-    const item = this.#store.add(kind, index, wire);
+    const item = this.#items.add(kind, index, wire);
     item.first = this.#readOffset();
     item.last = item.first;
     return item;
   }
 
+  /** The part with the index of a delta. An index that was not announced begins no part while one is open. */
   #findPart(item: Item, channel: Channel, event: WireEvent): Part {
     const index = readPartIndex(event, channel);
     const known = item.findPart(channel, index);
     if (known) return known;
-    this.#report('responses/part-not-added');
-    return item.addPart(channel, index);
+    const open = item.openPart(channel);
+    this.#report(open ? 'responses/part-index-differs' : 'responses/part-not-added');
+    return open ?? item.addPart(channel, index);
+  }
+
+  #findStated(item: Item, channel: Channel, index: number | undefined, whole: string): Part | undefined {
+    const part = item.findStated(channel, index, whole);
+    if (part && index !== undefined && part !== item.findPart(channel, index)) this.#report('responses/part-index-differs');
+    return part;
   }
 
   #readIndex(event: WireEvent): number | undefined {
@@ -515,146 +556,55 @@ class ItemReader {
     return index;
   }
 
-  #checkId(item: Item, id: unknown): Item {
+  #checkNames(item: Item, index: number | undefined, id: unknown): Item {
     if (typeof id === 'string' && item.id !== undefined && id !== item.id) this.#report('responses/item-id-rotates');
+    if (index !== item.index && index !== undefined && item.index !== undefined) this.#report('responses/output-index-differs');
     return item;
   }
 
   /** Reads the items of a whole response, or what the stream left out of them. */
   readOutput(output: unknown, isWhole: boolean): void {
-    for (const { wire, item } of pairItems(output, this.#store.all)) {
+    const wires: WireItem[] = Array.isArray(output) ? output.filter(isObject) : [];
+    for (const { said, item } of this.#items.pair(wires)) {
+      const { wire, callId } = said;
+      if (!item && !isWhole && this.#items.findListedAgain(said)) {
+        this.#report('responses/item-repeated');
+        continue;
+      }
       if (!item && !isWhole) this.#report('responses/item-only-in-output');
       // OpenAI never closes `mcp_list_tools`; clients do not wait for items that the server runs.
       if (item && !item.isDone && item.kind !== 'opaque') this.#report('responses/item-not-done', undefined, item.first);
-      this.#finish(item ?? this.#add(findKind(wire), undefined, wire), wire, isWhole || !item);
+      if (item?.callId !== undefined && callId !== undefined && callId !== item.callId) this.#report('responses/call-id-differs');
+      this.#finish(item ?? this.#add(findKind(wire), undefined, wire), wire, isWhole || !item, true);
     }
   }
 
   isOutputMissing(output: unknown): boolean {
-    return this.#store.all.length > 0 && !(Array.isArray(output) && output.length > 0);
+    return this.#items.all.length > 0 && !(Array.isArray(output) && output.length > 0);
   }
 
   /** Ends the stream; open calls are closed as they are. */
   end(): void {
-    for (const item of [...this.#store.all]) {
-      if (item.isDone) continue;
-      if (item.call) this.calls.done(item, undefined, false);
-      else if (item.kind === 'built-in') this.content.done(this.#store.add('opaque', undefined, item.wire), item.wire, true);
+    for (const item of [...this.#items.all]) {
+      if (item.state === 'done') continue;
+      if (item.call) this.calls.done(item, undefined, false, true);
+      else if (item.kind === 'built-in') this.content.done(this.#items.add('opaque', undefined, item.wire), item.wire, true);
     }
     this.content.end();
   }
 }
 
-const KINDS: Record<string, ItemKind> = {
-  message: 'message',
-  reasoning: 'reasoning',
-  function_call: 'function',
-  custom_tool_call: 'custom',
-};
+const otherText = (kind: ItemKind): ItemKind => (kind === 'message' ? 'reasoning' : 'message');
 
-/**
- * The kind of an item. Server tools and unknown types are opaque; an item without a type is recognised by its fields.
- */
-function findKind(item: WireItem): ItemKind {
-  const { type, arguments: args, call_id, content, summary } = item;
-  if (typeof type === 'string' && type !== '') {
-    if (Object.hasOwn(KINDS, type)) return KINDS[type] ?? 'opaque';
-    return isClientItem({ ...item }) ? 'built-in' : 'opaque';
-  }
-  if (args !== undefined && call_id !== undefined) return 'function';
-  if (summary !== undefined) return 'reasoning';
-  return content === undefined ? 'opaque' : 'message';
-}
+/** The channel of a text in its item: a reasoning item has only reasoning. */
+const findOwnChannel = (item: Item, named: Channel): Channel =>
+  item.kind === 'reasoning' && !isReasoning(named) ? (item.parts.at(-1)?.channel ?? 'full') : named;
+
+/** The fields of an item that say something: a repetition does not take an id or a name back. */
+const dropBlank = (wire: WireItem): WireItem =>
+  Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== undefined && value !== null && value !== ''));
 
 const readPartIndex = (event: WireEvent, channel: Channel): number | undefined =>
   readIndex(channel === 'summary' ? event.summary_index : event.content_index);
 
 const isReasoning = (channel: Channel): boolean => channel === 'summary' || channel === 'full';
-
-/**
- * The items of a response, found by `output_index`. Ids are only a fallback, because GitHub Copilot changes them with
- * every event. An index may hold one item of each kind, because some servers send 0 for all.
- */
-class ItemStore {
-  readonly all: Item[] = [];
-  readonly #byIndex = new Map<number, Map<ItemKind, Item>>();
-  readonly #byId = new Map<string, Item>();
-  readonly #latest = new Map<ItemKind, Item>();
-  /** Calls that may still receive arguments, in order; complete ones are removed on lookup. */
-  readonly #open = new Set<Item>();
-
-  add(kind: ItemKind, index: number | undefined, wire: WireItem): Item {
-    const item = new Item(kind, this.all.length, index, wire);
-    this.all.push(item);
-    this.#latest.set(kind, item);
-    if (item.id !== undefined) this.#byId.set(item.id, item);
-    if (item.callId !== undefined) this.#byId.set(item.callId, item);
-    if (item.call) this.#open.add(item);
-    if (index === undefined) return item;
-    const ofIndex = this.#byIndex.get(index) ?? new Map<ItemKind, Item>();
-    ofIndex.set(kind, item);
-    this.#byIndex.set(index, ofIndex);
-    return item;
-  }
-
-  find(kind: ItemKind, index: number | undefined, id: unknown): Item | undefined {
-    const bound = index === undefined ? undefined : this.#byIndex.get(index)?.get(kind);
-    if (bound) return bound;
-    const named = typeof id === 'string' ? this.#byId.get(id) : undefined;
-    if (named?.kind === kind && !named.isDone) return named;
-    return index === undefined ? this.#latest.get(kind) : undefined;
-  }
-
-  /**
-   * The call that a delta without id and index belongs to: the first open one with incomplete arguments. While calls
-   * overlap that is a guess, and guessed arguments wait for the end of their item.
-   */
-  guessCall(): { item: Item; isGuess: boolean } | undefined {
-    let first: Item | undefined;
-    for (const item of this.#open) {
-      if (item.isDone || !item.call || item.call.isSettled || item.call.fragments.isComplete) this.#open.delete(item);
-      else if (first) return { item: first, isGuess: true };
-      else first = item;
-    }
-    return first && { item: first, isGuess: first.call?.isGuess === true };
-  }
-
-  has(index: number | undefined): boolean {
-    return index !== undefined && this.#byIndex.has(index);
-  }
-}
-
-const describeListed = (wire: WireItem): string => describeKind(findKind(wire), wire);
-
-/** The key of an item kind; items with the same key may match. */
-const describeKind = (kind: ItemKind, { type }: WireItem): string =>
-  kind === 'opaque' || kind === 'built-in' ? `${kind} ${nonBlank(type)}` : kind;
-
-const describeSeen = ({ kind, wire }: Item): string => describeKind(kind, wire);
-
-/** Ids change, indexes shift and lists omit items, but calls with different call ids are never the same. */
-const ITEM_KEYS: readonly MatchKeys<WireItem, Item>[] = [
-  { wire: (wire) => readCallId(wire) ?? nonBlank(wire.id), seen: (item) => item.callId ?? item.id },
-  {
-    wire: (wire, at) => `${at} ${describeListed(wire)}`,
-    seen: (item) => (item.callId === undefined ? `${item.index} ${describeSeen(item)}` : undefined),
-  },
-  {
-    wire: (wire, at) => (readCallId(wire) === undefined ? `${at} ${describeListed(wire)}` : undefined),
-    seen: (item) => `${item.index} ${describeSeen(item)}`,
-  },
-  { wire: describeListed, seen: (item) => (item.callId === undefined ? describeSeen(item) : undefined) },
-  { wire: (wire) => (readCallId(wire) === undefined ? describeListed(wire) : undefined), seen: describeSeen },
-];
-
-function readCallId(wire: WireItem): string | undefined {
-  const kind = findKind(wire);
-  return kind === 'function' || kind === 'custom' ? nonBlank(wire.call_id) : undefined;
-}
-
-/** The items that a response lists, each with the matching item of the stream, or undefined. */
-function pairItems(output: unknown, seen: readonly Item[]): { wire: WireItem; item: Item | undefined }[] {
-  const wires: WireItem[] = Array.isArray(output) ? output.filter(isObject) : [];
-  const items = matchEntries(wires, seen, ITEM_KEYS);
-  return wires.map((wire, at) => ({ wire, item: items[at] }));
-}

@@ -123,6 +123,18 @@ const oneByOne =
     return areSequential ? apply(stream, random) : stream;
   };
 
+/** Leaves the names of calls out of all events but the last. They are handed out with it, so nothing may follow them. */
+const nameInOutput: Row['apply'] = (stream, random) => {
+  const nameless = onItems([CALL], (item, items) => {
+    const isLast = items.slice(items.indexOf(item)).every(({ type }) => type === CALL);
+    return isLast
+      ? item.events.map((event) => within(without(event, 'name'), 'item', (call) => without(call, 'name')))
+      : undefined;
+  });
+  const isListed = stream.frames.some(({ data }) => data.includes('"response.completed"') && data.includes(`"${CALL}"`));
+  return isListed ? nameless(stream, random) : stream;
+};
+
 /** Mutations of function calls. */
 export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', ONLY, {
   'responses/arguments-only-done': {
@@ -173,6 +185,11 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     title: 'Calls get their call_id in output_item.done',
     apply: oneByOne(everyItem(CALL, (item, isDone) => (isDone ? item : without(item, 'call_id')))),
   },
+  'responses/call-ids-differ': {
+    title: 'Calls have another call_id in output_item.done and in the final response',
+    rule: 'responses/call-id-differs',
+    apply: everyItem(CALL, (item, isDone) => (isDone ? { ...item, call_id: `${item['call_id']}_done` } : item)),
+  },
   'responses/call-ids-equal': {
     title: 'All calls share one call_id',
     loses: ['call_ids'],
@@ -200,6 +217,11 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
   'responses/names-late': {
     title: 'Calls get their name in output_item.done',
     apply: oneByOne(everyItem(CALL, (item, isDone) => (isDone ? item : without(item, 'name')))),
+  },
+  'responses/names-in-output': {
+    title: 'Calls at the end of the output get their name in the final response',
+    rule: 'responses/call-name-late',
+    apply: nameInOutput,
   },
   'responses/parallel-wrapper': {
     title: 'All calls are wrapped in multi_tool_use.parallel',

@@ -42,6 +42,27 @@ const shiftParts: Row['apply'] = (stream) =>
     typeof event['content_index'] === 'number' ? { ...event, content_index: event['content_index'] + 1 } : event,
   );
 
+/** Counts the index of the only part of an item up with every delta and every done event, as vLLM did. */
+const countParts: Row['apply'] = onItems(['message', 'reasoning'], ({ events }) => {
+  const isPlaced = (event: Json): boolean => typeof event['content_index'] === 'number';
+  const parts = events.filter((event) => readType(event) === 'response.content_part.added');
+  const [first] = parts;
+  const deltas = events.filter((event) => isPlaced(event) && /\.delta$/.test(readType(event)));
+  if (parts.length !== 1 || first?.['content_index'] !== 0 || deltas.length === 0) return undefined;
+  let index = 0;
+  return events.map((event) =>
+    isPlaced(event) && /\.(delta|done)$/.test(readType(event)) ? { ...event, content_index: ++index } : event,
+  );
+});
+
+/** Sends the complete text of reasoning as that of a message. */
+const reasoningAsText: Row['apply'] = onEvents(/^response\.reasoning_(summary_)?text\.done$/, (event) => ({
+  ...without(event, 'summary_index'),
+  type: 'response.output_text.done',
+  content_index: 0,
+  logprobs: [],
+}));
+
 /** Leaves out the events of the last item, which is then only in the final response. */
 const onlyInOutput: Row['apply'] = (stream) =>
   rewrite(stream, (events) => {
@@ -130,8 +151,19 @@ const ITEMS = mutations('content', ONLY, {
     rule: 'responses/item-only-in-output',
     apply: onlyInOutput,
   },
+  'responses/done-elsewhere': {
+    title: 'output_item.done has another output_index',
+    rule: 'responses/output-index-differs',
+    apply: onEvents(ITEM_DONE, (event) => ({ ...event, output_index: Number(event['output_index']) + 100 })),
+  },
+  'responses/done-twice': {
+    title: 'Every item is done twice',
+    rule: 'responses/item-repeated',
+    apply: onEvents(ITEM_DONE, (event) => [event, { ...event }]),
+  },
   'responses/added-twice': {
     title: 'Every item is added twice',
+    rule: 'responses/item-repeated',
     apply: onEvents(ADDED, (event) => [event, { ...event }]),
   },
 });
@@ -162,6 +194,16 @@ const PARTS = mutations('content', ONLY, {
     apply: leaveOut(PART_ADDED),
   },
   'responses/parts-from-one': { title: 'content_index starts at 1', apply: shiftParts },
+  'responses/parts-counted-up': {
+    title: 'content_index counts up with every event',
+    rule: 'responses/part-index-differs',
+    apply: countParts,
+  },
+  'responses/reasoning-done-as-text': {
+    title: 'The complete text of reasoning comes in output_text.done',
+    rule: 'responses/text-of-another-kind',
+    apply: reasoningAsText,
+  },
   'responses/parts-not-done': {
     title: 'No content_part.done',
     apply: leaveOut(/^response\.(content_part|reasoning_summary_part)\.done$/),
