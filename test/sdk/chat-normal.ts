@@ -21,9 +21,11 @@ export function officialUsage(completion: Json): void {
   const output: Json = { reasoning_tokens: count(usage['reasoning_tokens']), ...details('completion_tokens_details') };
   const all: Json = { ...usage, ...prompt };
   const largest = (names: string[]): number => Math.max(...names.map((name) => count(all[name])));
-  const cached = largest(['cached_tokens', 'prompt_cache_hit_tokens', 'num_cached_tokens', 'cache_read_input_tokens']);
-  // More cached than prompt tokens (Azure's Grok): the prompt leaves them out.
-  const promptTokens = total - completionTokens + (cached > said.prompt ? cached : 0);
+  const reported = largest(['cached_tokens', 'prompt_cache_hit_tokens', 'num_cached_tokens', 'cache_read_input_tokens']);
+  // More cached than prompt tokens (Azure's Grok): the total tells whether the prompt leaves them out.
+  const isOutside = reported > said.prompt && (!usage['total_tokens'] || count(usage['total_tokens']) >= sum + reported);
+  const promptTokens = total - completionTokens + (isOutside ? reported : 0);
+  const cached = isOutside ? reported : Math.min(reported, promptTokens);
   output['reasoning_tokens'] = Math.min(count(output['reasoning_tokens']), completionTokens);
   prompt['cached_tokens'] = cached;
   if (WRITTEN.some((name) => typeof all[name] === 'number')) prompt['cache_write_tokens'] = largest(WRITTEN);

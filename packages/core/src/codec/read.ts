@@ -157,13 +157,33 @@ export function limitToWhole(
 }
 
 /**
- * The cached tokens that an input count leaves out: all of them when they exceed it (Azure's Grok: 387 of 293),
- * otherwise none.
+ * Fits cached tokens to the input count that should contain them. If they exceed it, the total decides: they are added
+ * where it counts them (29 + 157 + 6 = 192) or is absent, and otherwise reduced (Azure's Grok: 387 of 293, with a total
+ * of 293 + 58).
  */
-export function countCachedOutside(cached: number | undefined, input: number, note: (note: Note) => void): number {
-  if (cached === undefined || cached <= input) return 0;
-  noteUsage(note, 'cached_tokens', cached, input, 'added to that; usage is uncertain');
-  return cached;
+export function fitCached(
+  cached: number | undefined,
+  { input, output, total }: TokenCounts,
+  note: (note: Note) => void,
+): FittedCache {
+  if (cached === undefined || cached <= input) return { read: cached, outside: 0, isUncertain: false };
+  const isCounted = !total || total >= input + output + cached;
+  noteUsage(note, 'cached_tokens', cached, input, `${isCounted ? 'added' : 'reduced'} to that; usage is uncertain`);
+  return { read: isCounted ? cached : input, outside: isCounted ? cached : 0, isUncertain: true };
+}
+
+/** The counts of a usage object that decide about its cached tokens. */
+interface TokenCounts {
+  input: number;
+  output: number;
+  total: number | undefined;
+}
+
+interface FittedCache {
+  read: number | undefined;
+  /** How many tokens the input count leaves out. */
+  outside: number;
+  isUncertain: boolean;
 }
 
 /** Notes a usage count that exceeds the count it should be a part of. `what`: what was done about it. */

@@ -78,9 +78,19 @@ const ROWS: Row[] = [
     want: { input_tokens: 10, output_tokens: 16, reasoning_tokens: 16 },
   },
   {
-    name: 'more cached than prompt tokens (Azure Grok) are counted beside them',
+    name: 'more cached than prompt tokens (Azure Grok) are reduced to these when the total leaves them out',
     usage: { prompt_tokens: 293, completion_tokens: 58, total_tokens: 351, prompt_tokens_details: { cached_tokens: 387 } },
-    want: { input_tokens: 680, output_tokens: 58, cache_read_tokens: 387, uncertain: true },
+    want: { input_tokens: 293, output_tokens: 58, cache_read_tokens: 293, uncertain: true },
+  },
+  {
+    name: 'Mistral: num_cached_tokens are reduced as well',
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, num_cached_tokens: 64 },
+    want: { input_tokens: 10, output_tokens: 5, cache_read_tokens: 10, uncertain: true },
+  },
+  {
+    name: 'without a total, more cached than prompt tokens are counted beside them',
+    usage: { prompt_tokens: 7, completion_tokens: 8, prompt_tokens_details: { cached_tokens: 161 } },
+    want: { input_tokens: 168, output_tokens: 8, cache_read_tokens: 161, uncertain: true },
   },
   {
     name: 'cached tokens that the total counts beside the prompt are no output',

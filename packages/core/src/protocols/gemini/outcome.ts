@@ -4,7 +4,7 @@ import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/m
 import type { CanonicalError, ErrorCode, Note } from '../../canonical/notes.ts';
 import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
-import { countCachedOutside, listOrEmpty, objectOrEmpty, textOrEmpty } from '../../codec/read.ts';
+import { fitCached, listOrEmpty, objectOrEmpty, textOrEmpty } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { toCamelCase, toCamelKeys, toCamelObject } from './wire.ts';
 
@@ -166,18 +166,18 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
   const prompt = readCount(usage['promptTokenCount']) ?? 0;
   const toolPrompt = readCount(usage['toolUsePromptTokenCount']);
   const thoughts = readCount(usage['thoughtsTokenCount']);
-  const cached = readCount(usage['cachedContentTokenCount']);
   const counted = prompt + (toolPrompt ?? 0);
-  const outside = countCachedOutside(cached, counted, note);
-  const input = counted + outside;
+  const output = (readCount(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0);
+  const counts = { input: counted, output, total: readCount(usage['totalTokenCount']) };
+  const { read, outside, isUncertain } = fitCached(readCount(usage['cachedContentTokenCount']), counts, note);
   const details = decodeDetails(usage, toolPrompt);
   return {
-    input_tokens: input,
-    output_tokens: (readCount(usage['candidatesTokenCount']) ?? 0) + (thoughts ?? 0),
-    ...(cached !== undefined && { cache_read_tokens: cached }),
+    input_tokens: counted + outside,
+    output_tokens: output,
+    ...(read !== undefined && { cache_read_tokens: read }),
     ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
     ...(details && { details }),
-    ...(outside > 0 && { uncertain: true }),
+    ...(isUncertain && { uncertain: true }),
     extensions: { gemini: raw },
   };
 }

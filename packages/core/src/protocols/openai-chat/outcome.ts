@@ -5,7 +5,7 @@ import { type CanonicalError, type ErrorCode, findSocketErrorCode } from '../../
 import type { Context } from '../../codec/context.ts';
 import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, isBareError } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
-import { countCachedOutside, limitToWhole, noteUsage, objectOrEmpty, toCount } from '../../codec/read.ts';
+import { fitCached, limitToWhole, noteUsage, objectOrEmpty, toCount } from '../../codec/read.ts';
 import { countKeys, isSet } from '../../json/fast.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 
@@ -244,7 +244,7 @@ const COMPLETION_DETAILS = {
 export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): CanonicalUsage {
   const prompt = objectOrEmpty(raw['prompt_tokens_details'] ?? raw['input_tokens_details']);
   const completion = objectOrEmpty(raw['completion_tokens_details'] ?? raw['output_tokens_details']);
-  const read = largest(CACHE_READ, prompt, raw);
+  const reported = largest(CACHE_READ, prompt, raw);
   const written = largest(CACHE_WRITTEN, prompt, raw);
   const reasoned = toCount(completion[REASONING_TOKENS]) ?? toCount(raw[REASONING_TOKENS]);
   const counted = toCount(raw['prompt_tokens']);
@@ -253,12 +253,13 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
   const isCounted = input + output > 0;
   // Anthropic's counts exclude cached tokens.
   if (!counted && isSet(raw['cache_read_input_tokens'] ?? raw['cache_creation_input_tokens']))
-    input += (read ?? 0) + (written ?? 0);
-  const excluded = countCachedOutside(read, input, note);
+    input += (reported ?? 0) + (written ?? 0);
+  const total = toCount(raw['total_tokens']);
+  const { read, outside: excluded, isUncertain } = fitCached(reported, { input, output, total }, note);
   input += excluded;
   // Tokens that only the total includes: reasoning (xAI, Gemini's compatible endpoint) or audio of the prompt
   // (Mistral).
-  const outside = isCounted ? Math.max(0, (toCount(raw['total_tokens']) ?? 0) - input - output) : 0;
+  const outside = isCounted ? Math.max(0, (total ?? 0) - input - output) : 0;
   const additive = profile?.reasoning_additive;
   if (isSet(raw['prompt_audio_seconds'])) input += outside;
   else if (additive !== false) output += outside || (additive && reasoned) || 0;
@@ -273,7 +274,7 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
     ...(written !== undefined && { cache_creation_tokens: written }),
     ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
     ...(countKeys(details) > 0 && { details }),
-    ...((isOver || excluded > 0) && { uncertain: true }),
+    ...((isOver || isUncertain) && { uncertain: true }),
     extensions: { 'openai-chat': raw },
   };
 }

@@ -4,7 +4,7 @@ import type { CanonicalUsage, StopReason } from '../../canonical/message.ts';
 import { type CanonicalError, type ErrorCode, findSocketErrorCode, type Note, ownError } from '../../canonical/notes.ts';
 import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
-import { countCachedOutside, limitToWhole, objectOrEmpty, toCount } from '../../codec/read.ts';
+import { fitCached, limitToWhole, objectOrEmpty, toCount } from '../../codec/read.ts';
 import { noteApproximated } from '../../codec/report.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
 import { PROTOCOL } from './wire.ts';
@@ -213,19 +213,19 @@ export function decodeUsage(raw: JsonObject, note: (note: Note) => void): Canoni
   const input = objectOrEmpty(raw['input_tokens_details']);
   const output = objectOrEmpty(raw['output_tokens_details']);
   const counted = toCount(raw['input_tokens']) ?? toCount(raw['prompt_tokens']) ?? 0;
-  const cached = toCount(input['cached_tokens']);
-  const outside = countCachedOutside(cached, counted, note);
-  const input_tokens = counted + outside;
   const output_tokens = toCount(raw['output_tokens']) ?? toCount(raw['completion_tokens']) ?? 0;
-  const written = limitToWhole(toCount(input['cache_write_tokens']), input_tokens - (cached ?? 0), 'cache_write_tokens', note);
+  const counts = { input: counted, output: output_tokens, total: toCount(raw['total_tokens']) };
+  const { read, outside, isUncertain } = fitCached(toCount(input['cached_tokens']), counts, note);
+  const input_tokens = counted + outside;
+  const written = limitToWhole(toCount(input['cache_write_tokens']), input_tokens - (read ?? 0), 'cache_write_tokens', note);
   const reasoning = limitToWhole(toCount(output['reasoning_tokens']), output_tokens, 'reasoning_tokens', note);
   return {
     input_tokens,
     output_tokens,
-    ...(cached !== undefined && { cache_read_tokens: cached }),
+    ...(read !== undefined && { cache_read_tokens: read }),
     ...(written !== undefined && { cache_creation_tokens: written }),
     ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
-    ...(outside > 0 && { uncertain: true }),
+    ...(isUncertain && { uncertain: true }),
     extensions: { 'openai-responses': raw },
   };
 }
