@@ -504,8 +504,7 @@ export class ChatChoice {
       index: this.index,
       message: this.#message(calls),
       logprobs: this.logprobs,
-      // Agents stop on "stop", which some servers send although there are calls.
-      finish_reason: this.finishReason === 'stop' && calls.length > 0 ? 'tool_calls' : this.finishReason,
+      finish_reason: fitFinish(this.finishReason, calls.length > 0),
       ...overlay({}, this.#choiceFields.kept),
     };
   }
@@ -595,6 +594,15 @@ export class ChatChoice {
     choice.#deltaFields = new UnknownFields(DELTA_FIELDS, state.messageExtra);
     return choice;
   }
+}
+
+/**
+ * The finish reason that fits the calls: agents stop on "stop", which some servers send although there are calls, and
+ * wait on "tool_calls" without any.
+ */
+function fitFinish(finish: string | null, hasCalls: boolean): string | null {
+  if (hasCalls) return finish === 'stop' ? 'tool_calls' : finish;
+  return finish === 'tool_calls' || finish === 'function_call' ? 'stop' : finish;
 }
 
 /** The state of a `ChatChoice` as JSON. */

@@ -154,6 +154,10 @@ export const ANTHROPIC_MESSAGES_TEXTS = {
     title: 'end_turn, although the model called a tool',
     remedy: 'Sluice reads it as tool_use.',
   },
+  'anthropic/tool-use-without-calls': {
+    title: 'tool_use, although the message has no call',
+    remedy: 'Sluice reads it as end_turn and keeps the original value.',
+  },
   'anthropic/usage-of-zeros': {
     title: 'A usage of zeros follows a real one',
     remedy: 'Sluice keeps the earlier counts.',
@@ -366,6 +370,11 @@ export const ANTHROPIC_MESSAGES_FACTS = {
     explanation: 'Agents that trust the stop reason do not run the call.',
     severity: 'warning',
     providers: ['Anthropic-compatible relays'],
+  },
+  'anthropic/tool-use-without-calls': {
+    explanation: 'Agents wait for results of calls that do not exist, or send an empty turn.',
+    severity: 'error',
+    providers: ['Anthropic'],
   },
   'anthropic/usage-of-zeros': {
     explanation: 'A relay without token counts sends zeros at the end.',

@@ -119,6 +119,10 @@ export const OPENAI_CHAT_TEXTS = {
     title: 'finish_reason is "stop" although there are tool calls',
     remedy: 'Sluice reads it as tool_calls and keeps the original value.',
   },
+  'chat/finish-calls-missing': {
+    title: 'finish_reason is "tool_calls" although there are no tool calls',
+    remedy: 'Sluice reads it as stop and keeps the original value.',
+  },
   'chat/content-after-finish': {
     title: 'Content follows the finish_reason',
     remedy: 'Sluice reads to the end of the stream.',
@@ -324,6 +328,11 @@ export const OPENAI_CHAT_FACTS = {
       'Agents that trust it never run the tools. Severity info when all calls are of one function and there is no text: OpenAI does the same when tool_choice names the function.',
     severity: 'error',
     providers: ['Gemini OpenAI-compat', 'mlx-vlm', 'Cohere', 'vLLM named tool_choice'],
+  },
+  'chat/finish-calls-missing': {
+    explanation: 'Agents wait for results of calls that do not exist, or send an empty turn.',
+    severity: 'error',
+    providers: ['compatible servers'],
   },
   'chat/content-after-finish': {
     explanation: 'Clients that stop at finish_reason lose the content after it.',

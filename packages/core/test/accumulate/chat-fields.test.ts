@@ -368,7 +368,19 @@ const CALLS: Row[] = [
 ];
 
 const FINISH: Row[] = [
-  ...['length', 'content_filter', 'tool_calls', 'function_call', 'tool_use', 'max_tokens'].map((strong) => ({
+  ...['tool_calls', 'function_call'].map((strong) => ({
+    name: `${strong} is not weakened beside a call`,
+    chunks: [call(f('f', '{}')), chunk({}, { finish_reason: strong }), chunk({}, { finish_reason: 'stop' })],
+    message: { content: null, tool_calls: [f('f', '{}')] },
+    finish: strong,
+  })),
+  ...['tool_calls', 'function_call'].map((announced) => ({
+    name: `${announced} without a call is a normal end`,
+    chunks: [chunk({ content: 'a' }), chunk({}, { finish_reason: announced })],
+    message: { content: 'a' },
+    finish: 'stop',
+  })),
+  ...['length', 'content_filter', 'tool_use', 'max_tokens'].map((strong) => ({
     name: `${strong} is not weakened`,
     chunks: [chunk({}, { finish_reason: strong }), chunk({}, { finish_reason: 'stop' }), chunk({}, { finish_reason: '' })],
     message: { content: '' },

@@ -125,7 +125,10 @@ describe.each(rows)('$name', ({ name, bytes, events, frames, isError }) => {
 const textOf = (content: readonly { type: string }[], field: 'text' | 'thinking'): string =>
   content.map((block) => (block.type === field ? String((block as unknown as Json)[field]) : '')).join('');
 
-/** Without the required fields that the encoder adds: counters in the raw usage, who called. */
+/**
+ * Without the required fields that the encoder adds (counters in the raw usage, who called), and with the stop reason
+ * that is written where the message has no calls.
+ */
 function normalForm(message: Json): Json {
   const { extensions: _, ...usage } = (message['usage'] ?? {}) as Json;
   const content = (message['content'] as Json[]).map((block) => {
@@ -133,7 +136,10 @@ function normalForm(message: Json): Json {
     const isDirect = (caller as Json)?.['type'] === 'direct';
     return { ...block, extensions: isDirect ? fields : { ...fields, ...(caller !== undefined && { caller }) } };
   });
-  return { ...message, content, usage: { cache_read_tokens: 0, cache_creation_tokens: 0, ...usage } };
+  const own = ((message['extensions'] as Json)?.['anthropic-messages'] ?? {}) as Json;
+  const isCorrected = own['finish_reason'] === 'tool_use' && message['stop_reason'] === 'end_turn';
+  const extensions = { 'anthropic-messages': { ...own, ...(isCorrected && { finish_reason: 'end_turn' }) } };
+  return { ...message, content, extensions, usage: { cache_read_tokens: 0, cache_creation_tokens: 0, ...usage } };
 }
 
 test('only one case tells of a late call', () => {

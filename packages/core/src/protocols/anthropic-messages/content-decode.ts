@@ -189,6 +189,7 @@ export class ContentDecoder implements BlockScope {
     if (type.endsWith('tool_result'))
       return new WholeReader(this, block, decodeResult(block, this.calls.nameOf(block.tool_use_id)));
     if (type === 'fallback') this.#followFallback(block['to']);
+    else this.calls.hasOpaque = true;
     return new OpaqueReader(this, block);
   }
 
@@ -725,6 +726,8 @@ export class CallRegistry {
   #client: ToolUseBlock | undefined;
   /** Seeds derived ids. */
   messageId = '';
+  /** The message has a block of unknown type, which may be a call. */
+  hasOpaque = false;
   /** Calls whose arguments continued after their stop, by block index; each function returns the final block. */
   readonly late: Map<number, () => ToolUseBlock> = new Map();
   /** Offsets of the last arguments of calls whose arguments are not valid JSON, by block index. */
@@ -737,6 +740,11 @@ export class CallRegistry {
   /** The first call of a client tool, if there is one: it determines the stop reason. */
   get client(): ToolUseBlock[] {
     return this.#client ? [this.#client] : [];
+  }
+
+  /** Whether the message has no call of any kind. */
+  get isEmpty(): boolean {
+    return this.#names.size === 0 && !this.hasOpaque;
   }
 
   /** The name of the call with this id. */

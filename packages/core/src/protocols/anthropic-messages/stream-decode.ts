@@ -4,7 +4,7 @@ import { overlay } from '../../accumulate/overlay.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
 import { recomputeStop, type StopReason } from '../../canonical/message.ts';
-import { type CanonicalError, ownError } from '../../canonical/notes.ts';
+import { type CanonicalError, type Note, ownError } from '../../canonical/notes.ts';
 import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
 import { isBareError } from '../../codec/errors.ts';
@@ -269,24 +269,34 @@ class MessagesMachine implements PayloadMachine {
   }
 
   get outcome(): StreamOutcome {
-    const stop = this.#stopReason === null ? null : recomputeStop(decodeStop(this.#stopReason), this.#content.calls.client);
+    const stop = this.#stopReason === null ? null : this.#recomputeStop(decodeStop(this.#stopReason));
     return { stop_reason: stop, usage: this.#usage && decodeUsage(this.#usage) };
   }
 
   #finish(): void {
     const reported = decodeStop(this.#stopReason);
     this.#content.end(isCutStop(reported));
-    const stop = recomputeStop(reported, this.#content.calls.client);
+    const stop = this.#recomputeStop(reported);
     const delta = this.#messageDelta(stop); // also settles calls that continued after their stop
     this.#inspectStop(reported, stop);
     this.#emit(delta);
     this.#emit({ type: 'message_stop' });
   }
 
+  /** The reason as the calls of the message show it. A block of unknown type may be a call. */
+  #recomputeStop(reported: StopReason): StopReason {
+    const { client, isEmpty } = this.#content.calls;
+    return reported === 'tool_use' && isEmpty ? 'end_turn' : recomputeStop(reported, client);
+  }
+
   #inspectStop(reported: StopReason, stop: StopReason): void {
     const reason = this.#stopReason;
     if (reason !== null && !isStandardStop(reason)) this.#context.report('anthropic/stop-reason-unknown', this.#stopAt);
-    if (reason !== null && stop !== reported) this.#context.report('anthropic/end-turn-with-calls', this.#stopAt);
+    if (reason !== null && stop !== reported) {
+      const isLost = reported === 'tool_use';
+      this.#context.report(isLost ? 'anthropic/tool-use-without-calls' : 'anthropic/end-turn-with-calls', this.#stopAt);
+      if (isLost) this.#context.note(NO_CALLS);
+    }
     if (!isCutStop(reported))
       for (const at of this.#content.calls.broken.values()) this.#context.report('anthropic/input-not-json', at);
   }
@@ -308,6 +318,13 @@ class MessagesMachine implements PayloadMachine {
     };
   }
 }
+
+const NO_CALLS: Note = {
+  code: 'REPAIRED',
+  path: '/stop_reason',
+  feature: 'stop_reason',
+  message: 'the stop reason is "tool_use" although the message has no calls; treated as "end_turn"',
+};
 
 /** Whether a payload is a whole message instead of an event. */
 export const isWholeMessage = ({ type, role, content }: JsonObject): boolean =>

@@ -82,7 +82,7 @@ export class ChoiceDecoder implements Repeatable {
 
   /** The fields of a choice that ended without an error, a delta or a message; '' for any other choice. */
   get unread(): string {
-    const isRead = this.#seen.delta || this.hasContent || this.stopReason !== 'end_turn';
+    const isRead = this.#seen.delta || this.hasContent || decodeStop(this.finishReason) !== 'end_turn';
     return isRead ? '' : Object.keys(this.#choiceFields.kept).join(', ');
   }
 
@@ -306,8 +306,9 @@ export class ChoiceDecoder implements Repeatable {
 
   /** The canonical stop reason, corrected by the content of the choice. */
   get stopReason(): StopReason {
-    const stop = decodeStop(this.finishReason);
+    const reported = decodeStop(this.finishReason);
     const { text, refusal } = this.#seen;
+    const stop = reported === 'tool_use' && !this.#hasCalls ? 'end_turn' : reported;
     if (stop !== 'end_turn') return stop;
     if (this.#calls?.hasClientCall) return 'tool_use';
     return refusal && !text ? 'refusal' : stop;

@@ -2,6 +2,7 @@ import { deriveId } from '../../accumulate/argument-text.ts';
 import { mergeUsage, readUsage } from '../../accumulate/chat-delta.ts';
 import { ChunkFields } from '../../accumulate/unknown-fields.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
+import type { StopReason } from '../../canonical/message.ts';
 import { type CanonicalError, ownError } from '../../canonical/notes.ts';
 import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
@@ -14,7 +15,7 @@ import {
 } from '../../codec/stream-decoder.ts';
 import { isFilledText, isObject, type JsonObject } from '../../json/json.ts';
 import { ChoiceDecoder } from './content-decode.ts';
-import { decodeError, decodeUsage, findError } from './outcome.ts';
+import { decodeError, decodeStop, decodeUsage, findError } from './outcome.ts';
 import type { WireChoice, WireChunk } from './wire.ts';
 
 /** Decodes a chat stream, or a whole body in place of one, to canonical events. */
@@ -187,10 +188,21 @@ class ChatMachine implements PayloadMachine {
     for (const choice of this.#choices.values()) {
       choice.end(this.#offset);
       const stop = hasFailed ? null : choice.stopReason;
-      if (stop === 'tool_use' && choice.finishReason === 'stop')
-        this.#context.report('chat/finish-stop-with-calls', choice.finishAt);
+      if (stop) this.#inspectStop(choice, stop);
       this.#emit(this.#messageDelta(choice, { stop_reason: stop }));
     }
+  }
+
+  #inspectStop({ index, finishReason: finish, finishAt }: ChoiceDecoder, stop: StopReason): void {
+    if (stop === 'tool_use' && finish === 'stop') this.#context.report('chat/finish-stop-with-calls', finishAt);
+    if (stop === 'tool_use' || decodeStop(finish) !== 'tool_use') return;
+    this.#context.report('chat/finish-calls-missing', finishAt);
+    this.#context.note({
+      code: 'REPAIRED',
+      path: `/choices/${index}/finish_reason`,
+      feature: 'finish_reason',
+      message: `finish_reason is ${JSON.stringify(finish)} although there are no tool calls; treated as "stop"`,
+    });
   }
 
   #messageDelta(choice: ChoiceDecoder, delta: MessageDelta['delta']): MessageDelta {
