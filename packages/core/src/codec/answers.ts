@@ -237,7 +237,12 @@ export function encodeCarrierInId(
 }
 
 /** The id as its issuer wrote it, and the carrier behind it. */
-export function decodeCarrierInId(text: string, { sealing }: CarrierContext = {}): { id: string; carried?: Carried } {
+export function decodeCarrierInId(text: string, context?: CarrierContext): { id: string; carried?: Carried } {
+  const { id, ...carried } = splitCarrier(text, context);
+  return { id: unescapeId(id), ...carried };
+}
+
+function splitCarrier(text: string, { sealing }: CarrierContext = {}): { id: string; carried?: Carried } {
   const sealedAt = text.indexOf(SEALED_ID_MARK);
   if (sealedAt > 0) {
     const [origin = '', form = '', attach = '', ...value] = text.slice(sealedAt + SEALED_ID_MARK.length).split('--');
@@ -251,6 +256,27 @@ export function decodeCarrierInId(text: string, { sealing }: CarrierContext = {}
     : readCarried(origin, unescapeWord(provider), form, attach, value.join('--'));
   return carried ? { id: text.slice(0, at), carried } : { id: text };
 }
+
+/**
+ * A call id with only letters, digits, `_` and `-`, from which `unescapeId` restores it when the client sends it back:
+ * `functions_002ef_003a0--cv0` for `functions.f:0`. The same id if it needs no escapes; undefined if it is empty or too long.
+ */
+export function escapeId(id: string): string | undefined {
+  if (!needsEscapes(id)) return id;
+  if (id === '' || id.length > MAX_ESCAPED_ID) return undefined;
+  const escaped = `${escapeWord(id)}${ESCAPED_MARK}`;
+  return escaped.length > MAX_ESCAPED_ID ? undefined : escaped;
+}
+
+/** The id that `escapeId` escaped; any other id is returned as it is. */
+function unescapeId(text: string): string {
+  if (!text.endsWith(ESCAPED_MARK) || text.length > MAX_ESCAPED_ID) return text;
+  const id = unescapeWord(text.slice(0, -ESCAPED_MARK.length));
+  return escapeId(id) === text ? id : text;
+}
+
+/** Ids that look like ours are escaped as well, so that none is changed on its way back. */
+const needsEscapes = (id: string): boolean => !/^[a-zA-Z0-9_-]+$/.test(id) || id.includes('--cv');
 
 /** Whether the JSON text of a request may hold a carrier: as a value, in a call id, or as base64. */
 export const holdsCarrier = (text: string): boolean =>
@@ -304,6 +330,12 @@ const SEALED_PREFIX = 'cv2.';
 const ID_MARK = '--cv1--';
 
 const SEALED_ID_MARK = '--cv2--';
+
+/** The end of an id that was escaped. */
+const ESCAPED_MARK = '--cv0';
+
+/** Longer ids are not escaped. */
+const MAX_ESCAPED_ID = 512;
 
 /** The start of every carrier in base64. */
 const CARRIED_AS_BASE64 = 'Y3Yx';

@@ -13,7 +13,7 @@ import {
   type ToolUseBlock,
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { type Attach, carryBlob, chooseModel, encodeCarrierInId, findIssuer, isForeign } from '../../codec/answers.ts';
+import { type Attach, carryBlob, chooseModel, encodeCarrierInId, escapeId, findIssuer, isForeign } from '../../codec/answers.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -181,8 +181,9 @@ export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, re
  * reasoning before it.
  */
 function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, response: ResponseScope): string {
-  const { context, wantsThinking, held } = response;
-  const id = encodeCallId(source, path, context);
+  const { context, isForeign, wantsThinking, held } = response;
+  // The server of this protocol gets its own ids back.
+  const id = isForeign ? encodeCallId(source, path, context) : source;
   const blob = signature ?? held;
   if (wantsThinking || !blob || blob.origin === PROTOCOL) return id;
   if (!signature) response.held = undefined;
@@ -194,13 +195,13 @@ function encodeSignedId({ id: source, signature }: ToolUseBlock, path: string, r
 const MAX_CLEAN_ID = 40;
 
 /**
- * Anthropic accepts only `^[a-zA-Z0-9_-]+$` when the client sends the call back (Kimi writes `functions.Bash:0`). The
- * hash keeps ids apart that differ only in other characters. It is deterministic, so that prompt caches stay valid.
+ * Anthropic accepts only `^[a-zA-Z0-9_-]+$` when the client sends the call back (Kimi writes `functions.Bash:0`), so
+ * other characters are escaped until then. Of an id that is too long, the hash keeps those apart that begin alike. Both
+ * are deterministic, so that prompt caches stay valid.
  */
 function encodeCallId(id: string, path: string, context: CodecContext): string {
-  if (/^[a-zA-Z0-9_-]+$/.test(id)) return id;
-  const clean = id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_CLEAN_ID);
-  const renamed = `${clean}_${deriveId('', id).slice(0, 8)}`;
+  const renamed = escapeId(id) ?? `${id.slice(0, MAX_CLEAN_ID).replace(/[^a-zA-Z0-9_-]/g, '_')}_${deriveId('', id).slice(0, 8)}`;
+  if (renamed === id) return id;
   const message = `the call id ${id} is not valid in Anthropic Messages; sent as ${renamed}`;
   context.note({ code: 'RENAMED', path, feature: 'content.tool_use.id', message });
   return renamed;
