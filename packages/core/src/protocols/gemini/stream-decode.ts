@@ -155,8 +155,13 @@ class GeminiMachine implements PayloadMachine {
     return this.#candidates.size > 0;
   }
 
+  /** The candidate that reports what belongs to the whole message: candidate 0, which need not be the first to open. */
+  get #main(): CandidateDecoder | undefined {
+    return this.#candidates.get(0) ?? this.#candidates.values().next().value;
+  }
+
   get outcome(): StreamOutcome {
-    const [main] = this.#candidates.values();
+    const main = this.#main;
     const usage = this.#usage && hasCounts(this.#usage) ? decodeUsage(this.#usage, () => undefined) : undefined;
     return { stop_reason: this.#isFinished ? (main?.stop ?? this.#buildBlockedDelta()).stop_reason : null, usage };
   }
@@ -190,7 +195,7 @@ class GeminiMachine implements PayloadMachine {
   }
 
   #messageDelta(candidate: CandidateDecoder, delta: MessageDelta['delta']): MessageDelta {
-    const isMain = candidate === this.#candidates.values().next().value;
+    const isMain = candidate === this.#main;
     const usage = isMain && this.#usage && hasCounts(this.#usage) ? this.#usage : undefined;
     const tier = usage && textOrEmpty(toCamelObject(usage)['serviceTier']);
     const uncounted = isMain && !usage && this.#usage ? { usageMetadata: this.#usage } : {};

@@ -144,9 +144,14 @@ class ChatMachine implements PayloadMachine {
   }
 
   get outcome(): StreamOutcome {
-    const [main] = this.#choices.values();
+    const main = this.#main;
     const usage = this.#usage && decodeUsage(this.#usage, { profile: this.#context.profile, note: () => undefined });
     return { stop_reason: main && main.finishReason !== null ? main.stopReason : null, usage };
+  }
+
+  /** The choice that reports what belongs to the whole message: choice 0, which need not be the first to open. */
+  get #main(): ChoiceDecoder | undefined {
+    return this.#choices.get(0) ?? this.#choices.values().next().value;
   }
 
   get #isFinished(): boolean {
@@ -206,7 +211,7 @@ class ChatMachine implements PayloadMachine {
   }
 
   #messageDelta(choice: ChoiceDecoder, delta: MessageDelta['delta']): MessageDelta {
-    const isMain = choice === this.#choices.values().next().value;
+    const isMain = choice === this.#main;
     const late = choice.lateBlocks;
     const { service_tier: tier, system_fingerprint: fingerprint, ...fields } = this.#fields.kept;
     return {

@@ -83,6 +83,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
         if (!this.#envelope) this.#start(event.message);
         return;
       case 'message_delta':
+        if (event.usage) this.#usage = event.usage; // may come with another choice
         if (!this.#isOther(event.choice)) this.#finish(event);
         return;
       case 'message_stop':
@@ -135,9 +136,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   };
 
   #finish(event: MessageDelta): void {
-    const { delta, usage, extensions, late_blocks: late } = event;
+    const { delta, extensions, late_blocks: late } = event;
     const { stop_reason: stop, stop_details: details } = delta;
-    if (usage) this.#usage = usage;
     if (stop === null) return; // an error follows
     if (stop === 'error') {
       this.#fail(buildStopError(stop, details));

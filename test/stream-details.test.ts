@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import type { ProtocolId } from '../packages/core/src/index.ts';
+import { assemble, convert } from '../packages/lab/src/prove/wire.ts';
+
+type Json = Record<string, unknown>;
+
+const PROTOCOLS: ProtocolId[] = ['openai-chat', 'anthropic-messages', 'openai-responses', 'gemini'];
+
+const bytes = (text: string): Uint8Array[] => [new TextEncoder().encode(text)];
+
+const sse = (...payloads: Json[]): Uint8Array[] =>
+  bytes(payloads.map((payload) => `data: ${JSON.stringify(payload)}\n\n`).join(''));
+
+const chunk = (choices: Json[], more: Json = {}): Json => ({
+  id: 'chatcmpl-1',
+  object: 'chat.completion.chunk',
+  created: 1_780_000_000,
+  model: 'm',
+  choices,
+  ...more,
+});
+
+describe('several choices of which choice 1 opens first', () => {
+  const stream = [
+    ...sse(
+      chunk([{ index: 1, delta: { role: 'assistant', content: 'b' } }]),
+      chunk([{ index: 0, delta: { role: 'assistant', content: 'a' } }]),
+      chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]),
+      chunk([{ index: 1, delta: {}, finish_reason: 'length' }]),
+      chunk([], { system_fingerprint: 'fp', usage: { prompt_tokens: 104, completion_tokens: 98, total_tokens: 202 } }),
+    ),
+    ...bytes('data: [DONE]\n\n'),
+  ];
+
+  test.each(PROTOCOLS)('%s clients get the first choice and the usage', (to) => {
+    const features: string[] = [];
+    const out = convert('openai-chat', to, stream, ({ feature }) => features.push(feature));
+    const { text, finish_reason, usage } = assemble(to, out);
+    expect({ text, finish_reason }).toEqual({ text: 'a', finish_reason: 'stop' });
+    expect(usage).toMatchObject({ input_tokens: 104, output_tokens: 98 });
+    expect(features).not.toContain('usage');
+  });
+
+  test('what belongs to the whole message stays', () => {
+    const { message } = assemble('openai-chat', stream);
+    expect(message).toMatchObject({ system_fingerprint: 'fp', usage: { input_tokens: 104 } });
+  });
+});
