@@ -23,6 +23,8 @@ export function decodeStream(context: Context, options: StreamDecoderOptions = {
   return new PayloadDecoder(context, options, (emit) => new ChatMachine(context, emit));
 }
 
+const NO_CHOICES: CanonicalError = { code: 'UPSTREAM_ERROR', message: 'the response has no choices', http_status: 502 };
+
 /** The event machine: envelope, usage, errors and the end of the stream; the content is decoded per choice. */
 class ChatMachine implements PayloadMachine {
   readonly #context: Context;
@@ -128,7 +130,8 @@ class ChatMachine implements PayloadMachine {
   }
 
   end(): void {
-    if (this.#isFinished || (this.#isWholeBody && this.#hasStarted)) {
+    if (this.#isWholeBody && this.#choices.size === 0) this.fail(NO_CHOICES);
+    else if (this.#isFinished || (this.#isWholeBody && this.#hasStarted)) {
       if (!this.#isWholeBody) this.#context.report('sse/missing-done', this.#offset);
       this.#finish();
     } else if (this.#hasStarted) {
