@@ -50,11 +50,21 @@ export function errorValue(body: unknown): unknown {
 }
 
 /**
- * Whether a body is an error without an `error` wrapper: a code and a message (SiliconFlow, DashScope). Some servers
+ * The error of a body without an `error` wrapper, with its code and message; undefined for any other body. Some servers
  * put a success code there.
  */
-export const isBareError = ({ code, message }: JsonObject): boolean =>
-  typeof message === 'string' && isScalar(code) && !SUCCESS.test(`${code}`);
+export function findBareError(body: JsonObject): JsonObject | undefined {
+  const { code, message, msg, error_code: number, error_msg: text, Response: reply, success, errors } = body;
+  // SiliconFlow and DashScope; Zhipu has `msg`.
+  if (isFailureCode(code) && (typeof message === 'string' || typeof msg === 'string')) return body;
+  if (isFailureCode(number) && typeof text === 'string') return { ...body, code: number, message: text }; // Baidu
+  const inner = isObject(reply) ? reply['Error'] : undefined; // Tencent
+  if (isObject(inner)) return { ...inner, code: inner['Code'], message: inner['Message'] };
+  if (success !== false || !Array.isArray(errors)) return undefined;
+  return errors.find(isObject) ?? body; // Cloudflare
+}
+
+const isFailureCode = (code: unknown): boolean => isScalar(code) && !SUCCESS.test(`${code}`);
 
 const SUCCESS = /^(0|20\d|ok|success)?$/i;
 

@@ -2,7 +2,7 @@
 
 import type { CanonicalUsage, StopDetails, StopReason, UsageDetails } from '../../canonical/message.ts';
 import { type CanonicalError, type ErrorCode, findSocketErrorCode } from '../../canonical/notes.ts';
-import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, findBareError } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
 import { objectOrEmpty, toCount } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
@@ -24,7 +24,7 @@ export function decodeErrorBody(body: unknown, status?: number, context?: CodecC
 
 /** `{type: "error", error: {type, message}, request_id}`, or the inner object or text alone, as some relays send it. */
 export function decodeError(payload: JsonObject): CanonicalError {
-  const body = payload['error'] ? errorBody(payload['error']) : payload;
+  const body = payload['error'] ? errorBody(payload['error']) : (findBareError(payload) ?? payload);
   const requestId = payload['request_id'];
   return {
     ...decodeWireError('anthropic-messages', body),

@@ -2,6 +2,7 @@ import type { CanonicalResponse, ContentBlock } from '../../canonical/message.ts
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
 import { buildUpstreamError, readWholeResponse, resolveStopReason } from '../../codec/answers.ts';
 import type { Context } from '../../codec/context.ts';
+import { findBareError } from '../../codec/errors.ts';
 import type { CodecContext, UsagePeek } from '../../codec/protocol.ts';
 import { listOrEmpty } from '../../codec/read.ts';
 import { isObject, type JsonObject, setOwn } from '../../json/json.ts';
@@ -18,7 +19,7 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
 }
 
 function readError(body: unknown): CanonicalError {
-  const isUnexplained = isObject(body) && body['type'] !== 'error' && !body['error'];
+  const isUnexplained = isObject(body) && body['type'] !== 'error' && !body['error'] && !findBareError(body);
   return isUnexplained ? buildUpstreamError('the response is not a message') : decodeErrorBody(body);
 }
 

@@ -7,7 +7,7 @@ import { recomputeStop, type StopReason } from '../../canonical/message.ts';
 import { type CanonicalError, type Note, ownError } from '../../canonical/notes.ts';
 import type { Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
-import { isBareError } from '../../codec/errors.ts';
+import { findBareError } from '../../codec/errors.ts';
 import { textOrEmpty } from '../../codec/read.ts';
 import {
   type FrameDecoder,
@@ -79,7 +79,7 @@ class MessagesMachine implements PayloadMachine {
     const type = textOrEmpty(payload['type']);
     if (event === 'error' || type === 'error') return 'error';
     if (type === '') {
-      if (payload['error'] || isBareError(payload)) return 'error';
+      if (payload['error'] || findBareError(payload)) return 'error';
       if (event !== undefined) this.#context.report('anthropic/type-missing', this.#offset);
       return event ?? '';
     }

@@ -3,7 +3,7 @@
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
 import { type CanonicalError, type ErrorCode, findSocketErrorCode } from '../../canonical/notes.ts';
 import type { Context } from '../../codec/context.ts';
-import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, isBareError } from '../../codec/errors.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, findBareError } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
 import { fitCached, limitToWhole, noteUsage, objectOrEmpty, toCount } from '../../codec/read.ts';
 import { countKeys, isSet } from '../../json/fast.ts';
@@ -21,8 +21,10 @@ export function findError(payload: JsonObject, event: string | undefined): unkno
   if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice) && choice['error']) return choice['error'];
   const failure = payload['base_resp'];
   if (isObject(failure) && isFailure(failure)) return failure;
-  // FastAPI servers send {"detail": …}, others {"object":"error","message": …} or {"code": …,"message": …}.
-  const isAlone = !Array.isArray(choices) && (payload['detail'] !== undefined || isBareError(payload));
+  const bare = Array.isArray(choices) ? undefined : findBareError(payload);
+  if (bare) return bare;
+  // FastAPI servers send {"detail": …}, others {"object":"error","message": …}.
+  const isAlone = !Array.isArray(choices) && payload['detail'] !== undefined;
   return event === 'error' || payload['object'] === 'error' || isAlone ? payload : undefined;
 }
 

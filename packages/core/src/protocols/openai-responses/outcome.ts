@@ -2,7 +2,7 @@
 
 import type { CanonicalUsage, StopReason } from '../../canonical/message.ts';
 import { type CanonicalError, type ErrorCode, findSocketErrorCode, type Note, ownError } from '../../canonical/notes.ts';
-import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, findBareError } from '../../codec/errors.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
 import { fitCached, limitToWhole, objectOrEmpty, toCount } from '../../codec/read.ts';
 import { noteApproximated } from '../../codec/report.ts';
@@ -18,7 +18,7 @@ import { PROTOCOL } from './wire.ts';
 export function findError(payload: JsonObject): unknown {
   const nested = payload['error'];
   if (isObject(nested)) return nested;
-  return typeof nested === 'string' ? { ...payload, message: nested } : payload;
+  return typeof nested === 'string' ? { ...payload, message: nested } : (findBareError(payload) ?? payload);
 }
 
 /** Decodes an error object of any shape. */

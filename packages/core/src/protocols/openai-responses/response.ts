@@ -2,6 +2,7 @@ import type { CanonicalResponse, StopDetails, StopReason } from '../../canonical
 import { type CanonicalError, CodecError } from '../../canonical/notes.ts';
 import { buildUpstreamError, readWholeResponse, resolveStopReason } from '../../codec/answers.ts';
 import type { Context } from '../../codec/context.ts';
+import { findBareError } from '../../codec/errors.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -26,7 +27,7 @@ export function decodeResponse(body: unknown, context: Context): CanonicalRespon
 
 function readError(body: unknown): CanonicalError {
   const hasNoError = isObject(body) && !body['error'] && body['detail'] === undefined && body['message'] === undefined;
-  return hasNoError ? buildUpstreamError('the body is not a response object') : decodeErrorBody(body);
+  return hasNoError && !findBareError(body) ? buildUpstreamError('the body is not a response object') : decodeErrorBody(body);
 }
 
 /** Encodes a whole response with all fields that the official type requires; throws if it is a failure. */

@@ -5,7 +5,7 @@ import { type CanonicalError, ownError } from '../../canonical/notes.ts';
 import type { Stage } from '../../canonical/stage.ts';
 import { BlockEmitter, type Emit } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
-import { isBareError } from '../../codec/errors.ts';
+import { findBareError } from '../../codec/errors.ts';
 import { objectOrEmpty, unknownFields } from '../../codec/read.ts';
 import { PayloadDecoder, type PayloadMachine, type StreamDecoderOptions } from '../../codec/stream-decoder.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
@@ -82,7 +82,7 @@ class ResponsesMachine implements PayloadMachine {
   }
 
   #readUntyped(value: JsonObject): void {
-    if (value['error'] || value['detail'] || isBareError(value)) this.fail(this.#error ?? decodeError(findError(value)));
+    if (value['error'] || value['detail'] || findBareError(value)) this.fail(this.#error ?? decodeError(findError(value)));
     else this.#report('responses/type-missing');
   }
 
