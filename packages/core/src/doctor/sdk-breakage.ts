@@ -66,6 +66,9 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     'openai 6.49': 'throws: missing finish_reason for choice 0',
     'openai 7.53': 'throws: missing finish_reason for choice 0',
   },
+  'chat/error-empty': {
+    'openai 6.49': 'throws: {}',
+  },
   'chat/finish-missing': {
     'openai 6.49': 'throws: missing finish_reason for choice 0',
     'openai 7.53': 'throws: missing finish_reason for choice 0',

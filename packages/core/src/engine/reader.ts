@@ -4,6 +4,7 @@ import type { Stage } from '../canonical/stage.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { Protocol, WireAccumulator } from '../codec/protocol.ts';
 import type { FrameDecoder, FrameObserver, StreamOutcome } from '../codec/stream-decoder.ts';
+import { countKeys } from '../json/fast.ts';
 import { isDeeperThan, isObject, type JsonObject, parseJson, TOO_DEEP } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
 import { BACKSLASH, QUOTE } from '../json/scanner.ts';
@@ -206,7 +207,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     this.#whole = whole;
     const onPayload = (payload: JsonObject): void => {
       this.#sniffer.hasPayload = true;
-      if (payload['error'] || payload['type'] === 'error') this.hasError = true;
+      if (payload['type'] === 'error' || holdsError(payload['error'])) this.hasError = true;
       whole?.push(payload);
     };
     const context = { report: this.#report, note: (note: Note) => this.notes.push(note), profile: this.#profile };
@@ -215,6 +216,9 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     for (const frame of this.#sniffer.waiting.splice(0)) this.#decode(frame, decoder, out);
   }
 }
+
+/** Whether the field reports an error: some servers send null or an empty object with every payload. */
+const holdsError = (value: unknown): boolean => Boolean(value) && !(isObject(value) && countKeys(value) === 0);
 
 const MALFORMED: RuleId = 'sse/malformed-json';
 

@@ -163,6 +163,10 @@ export const OPENAI_CHAT_TEXTS = {
     title: 'The id changes within the stream',
     remedy: 'Sluice keeps the first non-blank id.',
   },
+  'chat/error-empty': {
+    title: 'An empty error object comes with the choices',
+    remedy: 'Sluice ignores it.',
+  },
   'chat/error-in-stream': {
     title: 'An error arrives inside a successful response',
     remedy: 'Sluice keeps what was read and reports the error.',
@@ -384,6 +388,11 @@ export const OPENAI_CHAT_FACTS = {
     explanation: 'Chunks of one completion have different ids.',
     severity: 'info',
     providers: ['GitHub Copilot', 'Perplexity'],
+  },
+  'chat/error-empty': {
+    explanation: 'The field is {} instead of null or absent. The official SDK throws at it in a stream.',
+    severity: 'error',
+    providers: ['compatible servers'],
   },
   'chat/error-in-stream': {
     explanation: 'A chunk, a choice or the whole body is an error, although the HTTP status is 200.',

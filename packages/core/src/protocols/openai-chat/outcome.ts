@@ -16,17 +16,24 @@ import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
  * of `event: error`.
  */
 export function findError(payload: JsonObject, event: string | undefined): unknown {
-  if (payload['error']) return payload['error'];
-  const choices = payload['choices'];
-  if (Array.isArray(choices)) for (const choice of choices) if (isObject(choice) && choice['error']) return choice['error'];
+  const { error, choices } = payload;
+  const isList = Array.isArray(choices);
+  // Some servers send an empty object beside a good response.
+  if (error && !(isList && isEmptyObject(error))) return error;
+  if (isList)
+    for (const choice of choices)
+      if (isObject(choice) && choice['error'] && !isEmptyObject(choice['error'])) return choice['error'];
   const failure = payload['base_resp'];
   if (isObject(failure) && isFailure(failure)) return failure;
-  const bare = Array.isArray(choices) ? undefined : findBareError(payload);
+  const bare = isList ? undefined : findBareError(payload);
   if (bare) return bare;
   // FastAPI servers send {"detail": …}, others {"object":"error","message": …}.
-  const isAlone = !Array.isArray(choices) && payload['detail'] !== undefined;
+  const isAlone = !isList && payload['detail'] !== undefined;
   return event === 'error' || payload['object'] === 'error' || isAlone ? payload : undefined;
 }
+
+/** Whether a value is an object without fields. */
+export const isEmptyObject = (value: unknown): boolean => isObject(value) && countKeys(value) === 0;
 
 /** MiniMax puts a status on every response; 0 is success. */
 const isFailure = ({ status_code: code }: JsonObject): boolean => typeof code === 'number' && code !== 0;

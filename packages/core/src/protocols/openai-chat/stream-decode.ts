@@ -15,7 +15,7 @@ import {
 } from '../../codec/stream-decoder.ts';
 import { isFilledText, isObject, type JsonObject } from '../../json/json.ts';
 import { ChoiceDecoder } from './content-decode.ts';
-import { decodeError, decodeStop, decodeUsage, findError } from './outcome.ts';
+import { decodeError, decodeStop, decodeUsage, findError, isEmptyObject } from './outcome.ts';
 import type { WireChoice, WireChunk } from './wire.ts';
 
 /** Decodes a chat stream, or a whole body in place of one, to canonical events. */
@@ -52,6 +52,7 @@ class ChatMachine implements PayloadMachine {
     const { choices } = chunk;
     if (Array.isArray(choices)) this.#pushChoices(choices);
     else if (chunk.error === undefined) this.#context.report('chat/choices-missing', offset);
+    if (isEmptyObject(chunk.error) && Array.isArray(choices)) this.#context.report('chat/error-empty', offset);
     if (hasUsage) this.isRepeatable = false;
     const error = findError(chunk, event);
     if (error === undefined) return;
@@ -216,7 +217,8 @@ class ChatMachine implements PayloadMachine {
   #messageDelta(choice: ChoiceDecoder, delta: MessageDelta['delta']): MessageDelta {
     const isMain = choice === this.#main;
     const late = choice.lateBlocks;
-    const { service_tier: tier, system_fingerprint: fingerprint, ...fields } = this.#fields.kept;
+    const { service_tier: tier, system_fingerprint: fingerprint, error, ...others } = this.#fields.kept;
+    const fields = error === undefined || isEmptyObject(error) ? others : { ...others, error };
     return {
       type: 'message_delta',
       ...(choice.index !== 0 && { choice: choice.index }),
