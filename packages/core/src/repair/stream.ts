@@ -282,6 +282,7 @@ export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'chat/id-missing',
   'chat/id-varies',
   'responses/sequence-number',
+  'responses/reasoning-twice',
   'responses/done-sentinel',
   'sse/done-repeated',
 ]);

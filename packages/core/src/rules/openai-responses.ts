@@ -83,6 +83,10 @@ export const OPENAI_RESPONSES_TEXTS = {
     title: 'A done event has more than its deltas',
     remedy: 'Sluice sends the rest at the done event.',
   },
+  'responses/reasoning-twice': {
+    title: 'The same reasoning is sent as reasoning text and as summary',
+    remedy: 'Sluice reads it once.',
+  },
   'responses/done-differs': {
     title: 'A done event contradicts its deltas',
     remedy: 'Sluice keeps the deltas, because they were already sent.',
@@ -260,6 +264,11 @@ export const OPENAI_RESPONSES_FACTS = {
     explanation: 'The value of the done event starts with the content of the deltas and continues: deltas were lost.',
     severity: 'error',
     providers: ['compatible servers', 'relays'],
+  },
+  'responses/reasoning-twice': {
+    explanation: 'An item has the same text in content and in summary. Clients that show both show it twice.',
+    severity: 'info',
+    providers: ['halogen-flash-server'],
   },
   'responses/done-differs': {
     explanation: 'The value of the done event differs from the concatenated deltas.',

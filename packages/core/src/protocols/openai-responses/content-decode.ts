@@ -45,6 +45,8 @@ export class ContentEmitter {
   #current: { item: Item | undefined; key: string } | undefined;
   /** Reasoning items with an id that have no content yet. */
   readonly #silent = new Set<Item>();
+  /** Reasoning items of which one channel has only repeated the other so far. */
+  readonly #echoing = new Set<Item>();
 
   constructor(emitter: BlockEmitter, report: ReportHere) {
     this.#emitter = emitter;
@@ -82,7 +84,9 @@ export class ContentEmitter {
     this.#emitter.write(flow, { type: 'text_delta', text, ...(logprobs && { logprobs }), ...(isRefusal && { refusal: true }) });
   }
 
-  #writeThinking(item: Item, part: Part, text: string): void {
+  #writeThinking(item: Item, part: Part, piece: string): void {
+    const text = this.#withoutEcho(item, part, piece);
+    if (text === '') return;
     part.flow ??= this.#thinkingFlow(item, part.channel);
     const { flow } = part;
     if (this.#begin(item, flow.key)) {
@@ -97,6 +101,36 @@ export class ContentEmitter {
     const place = part.channel === 'summary' ? { summary_index: part.slot } : undefined;
     if (place && isFirst && part.slot > 0) this.#emitter.write(flow, { type: 'thinking_delta', thinking: '\n\n', ...place });
     this.#emitter.write(flow, { type: 'thinking_delta', thinking: text, ...place });
+  }
+
+  /**
+   * Holds reasoning while it repeats that of the other channel: servers send the same text as reasoning and as summary.
+   * Returns what can be written.
+   */
+  #withoutEcho(item: Item, part: Part, text: string): string {
+    item.lead ??= part;
+    const { lead } = item;
+    if (part.isOwn || part.channel === lead.channel) return text;
+    const { text: other } = item.findPart(lead.channel, part.index) ?? lead;
+    const at = part.text.length - text.length;
+    const shown = other.slice(at, part.text.length);
+    if (text.startsWith(shown) && (at > 0 || shown !== '')) {
+      this.#echoing.add(item);
+      return '';
+    }
+    part.isOwn = true;
+    return part.text;
+  }
+
+  /** Drops what repeated the other channel to its end, and writes what only began like it. */
+  #settleEchoes(item: Item): void {
+    const { lead } = item;
+    if (!lead || !this.#echoing.delete(item)) return;
+    for (const part of item.parts) {
+      if (part.isOwn || !isReasoning(part) || part.channel === lead.channel || part.text === '') continue;
+      if ((item.findPart(lead.channel, part.index) ?? lead).text === part.text) this.#report('responses/reasoning-twice');
+      else this.#writeThinking(item, Object.assign(part, { isOwn: true }), part.text);
+    }
   }
 
   /**
@@ -194,6 +228,7 @@ export class ContentEmitter {
       this.#settleAll(item, summary, isWhole);
       this.#settleAll(item, content, isWhole);
     }
+    this.#settleEchoes(item);
     if (item.blockKey === undefined && (blob !== undefined || item.id !== undefined)) this.#openThinking(item);
     if (blob !== undefined && item.blockKey !== undefined) {
       item.isSigned = true;
@@ -260,6 +295,7 @@ export class ContentEmitter {
 
   /** Ends the stream; reasoning items without content become blocks, to keep their ids. */
   end(): void {
+    for (const item of this.#echoing) this.#settleEchoes(item);
     for (const item of this.#silent) if (item.blockKey === undefined) this.#openThinking(item);
     this.#silent.clear();
   }
@@ -325,6 +361,8 @@ function isMoved({ parts }: Item, listed: readonly ListedPart[], from: Channel, 
   const whole = listed.map(({ text }) => text).join('');
   return whole.length === seen.reduce((sum, { text }) => sum + text.length, 0) && whole === seen.map(({ text }) => text).join('');
 }
+
+const isReasoning = ({ channel }: Part): boolean => channel === 'summary' || channel === 'full';
 
 /** By index, then by order, because Bedrock numbers the parts of a message from 1. */
 const PART_KEYS: readonly MatchKeys<ListedPart, Part>[] = [

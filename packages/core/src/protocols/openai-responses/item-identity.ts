@@ -49,6 +49,8 @@ export class Item {
   /** The number of blocks of its reasoning, and the number of summary parts in the latest one. */
   stretch = 0;
   slots = 0;
+  /** The first part of its reasoning that had text. */
+  lead: Part | undefined;
   readonly #parts = new Map<Channel, Map<number, Part>>();
   readonly #last = new Map<Channel, Part>();
   #latest: Part | undefined;
@@ -148,6 +150,7 @@ export class Item {
       isAdded,
       isDone: false,
       text: '',
+      isOwn: false,
       citations: 0,
       hasLogprobs: false,
       slot: 0,
@@ -186,8 +189,10 @@ export interface Part {
   readonly isAdded: boolean;
   /** Its complete text was read: another index begins another part. */
   isDone: boolean;
-  /** The text that was written. */
+  /** The text that was written, or is held because it repeats another part. */
   text: string;
+  /** Its text differs from that of the other channel. */
+  isOwn: boolean;
   citations: number;
   hasLogprobs: boolean;
   /** The position among the summary parts of a block, and the number of that block. */
