@@ -248,12 +248,21 @@ export function readReasoning(
   { reasoning_content, reasoning, reasoning_text, reasoning_details }: WireReasoning,
   before: string,
 ): string {
-  if (isFilledText(reasoning_content)) return reasoning_content;
-  if (isFilledText(reasoning)) return reasoning;
-  if (isFilledText(reasoning_text)) return reasoning_text;
+  const plain = readReasoningText(reasoning_content) || readReasoningText(reasoning) || readReasoningText(reasoning_text);
+  if (plain !== '') return plain;
   const detailed = Array.isArray(reasoning_details) ? reasoning_details.map(reasoningDetailText).join('') : '';
   return detailed === before ? '' : detailed;
 }
+
+/** A reasoning field: text, or one or more objects with text (SAP AI Core: `[{content, signature}]`). */
+export function readReasoningText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return '';
+  const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return entries.map((entry) => (isObject(entry) ? (TEXT_KEYS.map((key) => entry[key]).find(isFilledText) ?? '') : '')).join('');
+}
+
+const TEXT_KEYS = ['text', 'content', 'thinking', 'summary'];
 
 /** The fields of a delta that can hold reasoning. */
 interface WireReasoning {

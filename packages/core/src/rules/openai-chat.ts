@@ -155,6 +155,10 @@ export const OPENAI_CHAT_TEXTS = {
     title: 'Reasoning is sent in two fields at once',
     remedy: 'Sluice reads one of them.',
   },
+  'chat/reasoning-object': {
+    title: 'Reasoning is a list or an object',
+    remedy: 'Sluice reads its text. A signature in it is dropped.',
+  },
   'chat/id-missing': {
     title: 'The completion has no id',
     remedy: 'Sluice derives a stable id.',
@@ -378,6 +382,11 @@ export const OPENAI_CHAT_FACTS = {
     explanation: 'reasoning and reasoning_content contain the same text.',
     severity: 'warning',
     providers: ['gateways that dual-emit'],
+  },
+  'chat/reasoning-object': {
+    explanation: 'The field is [{content, signature}] or {text} instead of a string. Clients lose it or show [object Object].',
+    severity: 'warning',
+    providers: ['SAP AI Core'],
   },
   'chat/id-missing': {
     explanation: 'No chunk up to the first content has an id.',

@@ -7,6 +7,7 @@ import {
   readContentParts,
   readLegacyCall,
   readReasoning,
+  readReasoningText,
   Snapshots,
   strongerFinish,
   toParts,
@@ -122,7 +123,11 @@ export class ChoiceDecoder implements Repeatable {
     const { content, refusal, tool_calls: calls, function_call: legacy, role } = delta;
     if (isFilledText(role)) this.#role ||= role;
     const reasoning = readReasoning(delta, this.#earlyReasoning);
-    if (reasoning !== '') this.#pushReasoning(reasoning);
+    if (reasoning !== '') {
+      this.#pushReasoning(reasoning);
+      if (typeof delta.reasoning_content !== 'string' && hasReasoningObject(delta))
+        this.#context.report('chat/reasoning-object', this.#offset);
+    }
     if (delta.reasoning_details) this.#pushDetails(delta.reasoning_details);
     if (delta.thinking_blocks) this.#pushThinking(delta.thinking_blocks);
     if (typeof content === 'string') this.#pushText(content, logprobs);
@@ -346,6 +351,12 @@ function inspectChoice(choice: WireChoice, finish: string | null, offset: number
   if (role === '' || role === null) report('chat/role-blank', offset);
   if (isFilledText(reasoning_content) && isFilledText(reasoning)) report('chat/reasoning-twice', offset);
 }
+
+/** Whether a field has reasoning in another form than text. */
+const hasReasoningObject = ({ reasoning_content, reasoning, reasoning_text }: WireDelta): boolean =>
+  isReasoningObject(reasoning_content) || isReasoningObject(reasoning) || isReasoningObject(reasoning_text);
+
+const isReasoningObject = (value: unknown): boolean => typeof value === 'object' && readReasoningText(value) !== '';
 
 /** Reports how a tool-call delta violates the format. */
 function inspectCall(entry: unknown, offset: number, report: Report): void {
