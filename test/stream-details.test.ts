@@ -46,3 +46,43 @@ describe('several choices of which choice 1 opens first', () => {
     expect(message).toMatchObject({ system_fingerprint: 'fp', usage: { input_tokens: 104 } });
   });
 });
+
+describe('content beside an audio transcript of the same words', () => {
+  const message = (transcript: string): Json => ({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1_780_000_000,
+    model: 'm',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: 'Hello there.',
+          audio: { id: 'audio_1', data: 'AAAA', transcript, expires_at: 1_780_000_999 },
+        },
+        finish_reason: 'stop',
+      },
+    ],
+  });
+  const read = (out: Uint8Array[]): string => assemble('anthropic-messages', out).text;
+
+  test('a whole response has the text once', () => {
+    const out = convert('openai-chat', 'anthropic-messages', bytes(JSON.stringify(message('Hello there.'))));
+    expect(read(out)).toBe('Hello there.');
+  });
+
+  test.each([
+    ['the same words', ['Hello ', 'there.'], 'Hello there.'],
+    ['other words', ['Hello ', 'you.'], 'Hello there.Hello you.'],
+    ['the beginning', ['Hello '], 'Hello there.Hello '],
+    ['more words', ['Hello there.', ' Bye.'], 'Hello there.Hello there. Bye.'],
+  ])('a stream with %s', (_, pieces, text) => {
+    const stream = sse(
+      chunk([{ index: 0, delta: { role: 'assistant', content: 'Hello there.' } }]),
+      ...pieces.map((transcript) => chunk([{ index: 0, delta: { audio: { id: 'audio_1', transcript } } }])),
+      chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]),
+    );
+    expect(read(convert('openai-chat', 'anthropic-messages', [...stream, ...bytes('data: [DONE]\n\n')]))).toBe(text);
+  });
+});

@@ -126,6 +126,8 @@ export interface ResponseScope {
   wantsThinking: boolean;
   /** A signature of reasoning without text. Without thinking blocks, it is carried in the id of the next call. */
   held?: SignedBlob | undefined;
+  /** The beginning of the text of a response of another protocol, with which transcripts of audio are compared. */
+  text: string;
 }
 
 /** Collects what the encoders need to know about a response. */
@@ -133,7 +135,7 @@ export function createResponseScope(source: Parameters<typeof isForeign>[0], con
   const { request } = context;
   const isOther = isForeign(source, PROTOCOL, context);
   const isRequested = !request || (request.thinking !== undefined && request.thinking.type !== 'disabled');
-  return { context, isForeign: isOther, wantsThinking: isRequested || !isOther };
+  return { context, isForeign: isOther, wantsThinking: isRequested || !isOther, text: '' };
 }
 
 /** Reports a held signature that no call carried; called at the end of a response. */

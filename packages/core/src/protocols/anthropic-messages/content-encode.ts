@@ -419,14 +419,19 @@ class CallBlockEncoder implements BlockEncoder {
   }
 }
 
-/** Audio, of which only the transcript is sent, as text. */
+/** Audio, of which only the transcript is sent, as text. A transcript of the text before it is not sent again. */
 class AudioBlockEncoder implements BlockEncoder {
   readonly #scope: EncoderScope;
   readonly #text: TextBlockEncoder;
+  readonly #written: string;
+  /** The transcript, while it repeats the text. */
+  #held = '';
 
   constructor(scope: EncoderScope, block: AudioBlock) {
     this.#scope = scope;
-    this.#text = new TextBlockEncoder(scope, { type: 'text', text: block.transcript ?? '' });
+    this.#written = scope.response.text;
+    this.#text = new TextBlockEncoder(scope, { type: 'text', text: '' });
+    this.#write(block.transcript ?? '');
   }
 
   get index(): number | undefined {
@@ -434,14 +439,30 @@ class AudioBlockEncoder implements BlockEncoder {
   }
 
   delta(delta: BlockDelta): void {
-    if (delta.type === 'audio_delta' && delta.transcript) this.#text.delta({ type: 'text_delta', text: delta.transcript });
+    if (delta.type === 'audio_delta' && delta.transcript) this.#write(delta.transcript);
+  }
+
+  #write(transcript: string): void {
+    const isRepeating = this.index === undefined && this.#written.startsWith(transcript, this.#held.length);
+    this.#held += transcript;
+    if (!isRepeating) this.#release();
+  }
+
+  #release(): void {
+    if (this.#held !== '') this.#text.delta({ type: 'text_delta', text: this.#held });
+    this.#held = '';
   }
 
   stop(): void {
-    noteAudio(this.index !== undefined, this.#scope.path, this.#scope.response.context);
+    const isRepeated = this.#held !== '' && this.#held === this.#written;
+    if (!isRepeated) this.#release();
+    noteAudio(isRepeated || this.index !== undefined, this.#scope.path, this.#scope.response.context);
     this.#text.stop();
   }
 }
+
+/** Transcripts of longer texts are not compared with them. */
+const MAX_COMPARED = 65_536;
 
 /** Text. The block starts with its first character or citation, because empty text blocks are not allowed. */
 class TextBlockEncoder implements BlockEncoder {
@@ -468,7 +489,10 @@ class TextBlockEncoder implements BlockEncoder {
   #write({ text, logprobs }: Pick<TextBlock, 'text' | 'logprobs'>): void {
     if (logprobs && !this.#hasLogprobs) dropLogprobs(this.#scope.path, NO_LOGPROBS, this.#scope.response.context);
     this.#hasLogprobs ||= logprobs !== undefined;
-    if (text !== '') this.#scope.sink.delta(this.#begin(), 'text_delta', 'text', text);
+    if (text === '') return;
+    const { response, sink } = this.#scope;
+    if (response.isForeign && response.text.length < MAX_COMPARED) response.text += text;
+    sink.delta(this.#begin(), 'text_delta', 'text', text);
   }
 
   #cite(citation: Citation): void {
