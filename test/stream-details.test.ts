@@ -86,3 +86,33 @@ describe('content beside an audio transcript of the same words', () => {
     expect(read(convert('openai-chat', 'anthropic-messages', [...stream, ...bytes('data: [DONE]\n\n')]))).toBe(text);
   });
 });
+
+describe('a Responses stream that has its id only at the end', () => {
+  const stream = [
+    { type: 'response.output_text.delta', item_id: 'i1', output_index: 0, content_index: 0, delta: 'Hi' },
+    {
+      type: 'response.completed',
+      response: {
+        id: 'resp_9',
+        object: 'response',
+        created_at: 7,
+        model: 'm',
+        status: 'completed',
+        output: [
+          {
+            type: 'message',
+            id: 'i1',
+            role: 'assistant',
+            status: 'completed',
+            content: [{ type: 'output_text', text: 'Hi', annotations: [] }],
+          },
+        ],
+      },
+    },
+  ].flatMap((event) => bytes(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`));
+
+  test('is written again with that id, to which the next request refers', () => {
+    const { id, text } = assemble('openai-responses', convert('openai-responses', 'openai-responses', stream));
+    expect({ id, text }).toEqual({ id: 'resp_9', text: 'Hi' });
+  });
+});

@@ -24,6 +24,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #envelope: Envelope | undefined;
   #output: OutputEncoder | undefined;
   #usage: CanonicalUsage | undefined;
+  /** The id that the server of this protocol sent only at its end: later requests refer to it. */
+  #lateId: string | undefined;
   /** The end of the response, sent when nothing can follow. */
   #ending: JsonObject | undefined;
   #hasOtherChoices = false;
@@ -145,6 +147,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     }
     const { envelope, output } = this.#requireStart();
     if (late) output.amend(late);
+    if (!envelope.isForeign && this.#context.envelope?.['id'] === undefined) this.#lateId = event.message?.id;
     const kept = objectOrEmpty(extensions?.[PROTOCOL]);
     const ending = endOutput(output, { stop, details, kept }, this.#context);
     this.#ending = {
@@ -172,7 +175,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       ...envelope.fields,
       ...changes,
       ...this.#context.envelope,
-      id: envelope.id,
+      id: this.#lateId ?? envelope.id,
       model: envelope.fields['model'],
       output: output.items,
     };
