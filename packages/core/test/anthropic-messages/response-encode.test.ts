@@ -98,10 +98,11 @@ describe('blocks', () => {
       [],
       ['DROPPED content.tool_result'],
     ],
+    ['an image', [{ type: 'image', source: { data: 'A', media_type: 'image/png' } }], [], ['DROPPED content.image']],
     [
-      'an image',
-      [{ type: 'image', source: { data: 'A', media_type: 'image/png' } }],
-      [{ type: 'text', text: '[image image/png]', ...NOTHING_CITED }],
+      'an image with a URL',
+      [{ type: 'image', source: { url: 'https://a/b.png' } }],
+      [{ type: 'text', text: '![image](https://a/b.png)', ...NOTHING_CITED }],
       ['APPROXIMATED content.image'],
     ],
     [

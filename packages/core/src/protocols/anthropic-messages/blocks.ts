@@ -260,14 +260,13 @@ export function encodeSignature(blob: SignedBlob, attach: Attach, context: Codec
   return blob.origin === PROTOCOL ? blob.value : carryBlob(blob, attach, context);
 }
 
-/** An image as text: a Markdown link, or a placeholder if it has no URL. */
-export function describeImage({ source }: ImageBlock, path: string, context: CodecContext): string {
-  noteApproximated(context, {
-    path,
-    feature: 'content.image',
-    message: 'images in responses are not supported by Anthropic Messages; sent as text',
-  });
-  return source.url === undefined ? `[image${source.media_type ? ` ${source.media_type}` : ''}]` : `![image](${source.url})`;
+/** An image as a Markdown link; undefined without a URL, because other words are none of the model. */
+export function describeImage({ source }: ImageBlock, path: string, context: CodecContext): string | undefined {
+  const loss = { path, feature: 'content.image' };
+  const message = 'images in responses are not supported by Anthropic Messages';
+  if (source.url === undefined) noteDropped(context, { ...loss, message: `${message}; dropped` });
+  else noteApproximated(context, { ...loss, message: `${message}; sent as a link` });
+  return source.url && `![image](${source.url})`;
 }
 
 /** Notes that audio was dropped, or replaced by its transcript. */

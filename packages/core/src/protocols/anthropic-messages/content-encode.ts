@@ -216,8 +216,7 @@ export class ContentEncoder {
       case 'audio':
         return new AudioBlockEncoder(scope, block);
       case 'image':
-        this.#sink.text(describeImage(block, scope.path, context));
-        return SKIPPED;
+        return this.#passText(describeImage(block, scope.path, context));
       case 'opaque':
         if (block.origin === 'anthropic-messages' && isTypedBlock(block.raw)) return new OpaqueBlockEncoder(scope, block.raw);
         return block.text ? this.#passText(block.text) : this.#dropBlock(block.type, scope);
@@ -256,8 +255,8 @@ export class ContentEncoder {
     return SKIPPED;
   }
 
-  #passText(text: string): BlockEncoder {
-    this.#sink.text(text);
+  #passText(text: string | undefined): BlockEncoder {
+    if (text) this.#sink.text(text);
     return SKIPPED;
   }
 
