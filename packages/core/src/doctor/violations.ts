@@ -72,7 +72,7 @@ export const isRepairable = ({ rule }: Pick<Diagnostic, 'rule'>): boolean => !PE
 
 /**
  * Part of the content, so rewriting does not remove it: an error, invalid arguments of the model, a signature after its
- * block.
+ * block, a finish reason that Google may have added.
  */
 const PERMANENT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'chat/error-in-stream',
@@ -80,6 +80,7 @@ const PERMANENT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'chat/tool-args-not-object',
   'anthropic/input-not-json',
   'anthropic/signature-late',
+  'gemini/unknown-finish-reason',
 ]);
 
 /** Whether `sluice repair` rewrites a stream because of the finding; infos only count with `all`. */

@@ -40,7 +40,8 @@ export const GEMINI_TEXTS = {
   },
   'gemini/unknown-finish-reason': {
     title: 'An undocumented finishReason',
-    remedy: 'Sluice treats it as a normal end (with calls, as tool_use) and keeps the value in stop_details.',
+    remedy:
+      'Sluice reads words such as SAFETY and TOKENS in it; otherwise it is a normal end (with calls, tool_use), or without content a failure. The value stays in stop_details.',
   },
   'gemini/duplicate-call-id': {
     title: 'Two calls share one id',

@@ -97,11 +97,17 @@ const BY_NAME: Record<string, Reading> = {
   NO_IMAGE: 'empty',
 };
 
-/** Unknown reasons end the turn; calls in the content make it `tool_use` later. */
+/** Words in the names of reasons that are not in the table: Google adds new ones. */
+const BY_WORD: readonly (readonly [RegExp, Reading])[] = [
+  [/SAFETY|PROHIBITED|BLOCK|RECITATION|FILTER/, 'content_filter'],
+  [/TOKEN|LENGTH/, 'max_tokens'],
+];
+
+/** Unknown reasons are read by their words, else like OTHER; calls in the content make the end `tool_use` later. */
 export function decodeStop(name: string, hasContent: boolean): StopReason {
-  const reading = isKnownFinish(name) ? BY_NAME[name] : undefined;
-  if (reading === 'empty') return hasContent ? 'end_turn' : 'error';
-  return reading ?? 'end_turn';
+  const reading = (isKnownFinish(name) && BY_NAME[name]) || BY_WORD.find(([word]) => word.test(name))?.[1];
+  if (reading && reading !== 'empty') return reading;
+  return hasContent ? 'end_turn' : 'error';
 }
 
 /** Names by the numbers of Vertex's protobuf enum, which some clients write; the Gemini API has the same up to 5. */
