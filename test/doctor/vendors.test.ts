@@ -21,7 +21,6 @@ const OTHER_BODIES: Readonly<Record<string, string>> = {
   'anthropic-messages/anthropic-bc10f231.sse': 'the recording proxy added [DONE]',
   'anthropic-messages/anthropic-3d7a0ba0.sse': 'the recorder cut the last blank line',
   'openai-responses/openai-e0f00585.sse': 'most deltas were removed by hand',
-  'gemini/google-13e74bde.json': 'written by hand',
   'gemini/google-03c2ad7a.json': 'an embeddings response',
   'gemini/google-vertex-d2b3fed2.json': 'a cachedContents response',
 };
@@ -306,6 +305,12 @@ describe.each(FORMS)('$form', ({ protocol, body, unread }) => {
   });
 });
 
+test('a whole response of an image model of Google has no finish reason', () => {
+  const parts = [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }];
+  const body = JSON.stringify({ candidates: [{ content: { role: 'model', parts } }], modelVersion: 'gemini-image' });
+  expect(accusations(bytesOf(body), { protocol: protocolOf('gemini'), whole: true })).toEqual([]);
+});
+
 /** The same rules where no vendor does it. */
 test.each<[string, ProtocolId, string, ExamineOptions['strict'], string]>([
   [
@@ -360,6 +365,7 @@ test.each<[string, ProtocolId, string, ExamineOptions['strict'], string]>([
     false,
     'responses/unknown-event',
   ],
+  ['a stream without a finish reason', 'gemini', sse(candidate('Hel'), candidate('lo')), false, 'gemini/finish-missing'],
   [
     'a JSON array where the request asked for SSE',
     'gemini',

@@ -45,6 +45,7 @@ const NOT_IN_DOCUMENTS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
   'sse/bare-json',
   'sse/missing-done',
   'chat/tool-index-missing',
+  'gemini/finish-missing',
 ]);
 
 /** Why a finding is only an info in this body; undefined when the rule keeps its severity. */
