@@ -95,6 +95,7 @@ const SHOWN_BY: Partial<Record<RuleId, RegExp>> = {
   'anthropic/input-in-start-and-deltas': /input_json_delta/,
   'responses/arguments-repeated': /arguments\.delta/,
   'responses/parallel-wrapper': /output_item\.done/,
+  'responses/reasoning-twice': /"reasoning_text"/,
   'responses/deltas-missing': /\.done/,
   'responses/done-longer': /\.done/,
   // One comment of several.
@@ -195,6 +196,8 @@ describe('rules that only the end of the stream decides', () => {
       1,
     ],
     ['chat/finish-stop-with-calls', 'openai-chat', [role, first, chunk({}, 'stop'), 'data: [DONE]\n\n'], 2],
+    ['chat/finish-calls-missing', 'openai-chat', [role, chunk({ content: 'a' }), end], 2],
+    ['anthropic/tool-use-without-calls', 'anthropic-messages', [start, over('tool_use'), last], 1],
     [
       'anthropic/input-not-json',
       'anthropic-messages',

@@ -89,7 +89,8 @@ export const DELTA_FIELDS: ReadonlySet<string> = /* @__PURE__ */ keySet<WireDelt
 export function normalizeChoice(choice: WireChoice): WireChoice {
   const usual = { ...choice };
   const { messages, finish_details: details } = choice;
-  if (isObject(details)) usual.finish_reason ??= details['type'];
+  const reason = isObject(details) ? details['type'] : details;
+  if (isFilledText(reason) && !isFilledText(usual.finish_reason)) usual.finish_reason = reason;
   if (!Array.isArray(messages)) return usual;
   delete usual.messages;
   const delta: JsonObject = {};

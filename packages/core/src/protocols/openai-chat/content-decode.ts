@@ -103,7 +103,7 @@ export class ChoiceDecoder implements Repeatable {
       this.#wholeLogprobs = logprobs;
       this.#whole = overlay(this.#whole ?? {}, message);
     }
-    if (isSet(finish)) this.#pushFinish(finish, isSet(wire.finish_reason) || !wire.finish_details);
+    if (isSet(finish)) this.#pushFinish(finish, isFilledText(wire.finish_reason) || !wire.finish_details);
     if (message !== undefined || this.finishReason !== null) this.isRepeatable = false;
     this.#choiceFields.look(choice);
     if (this.#blocks.isHolding) this.#live?.resume();
