@@ -40,8 +40,11 @@ export interface TargetRules extends ToolRules {
   media: MediaRule;
   /** Whether consecutive messages of one role are rejected. */
   alternate: boolean;
-  /** What happens to user and assistant messages without content. */
-  emptyMessages: 'keep' | 'drop';
+  /**
+   * What happens to user and assistant messages without content. `drop_beside`: dropped, except the user's when no
+   * message has content.
+   */
+  emptyMessages: 'keep' | 'drop' | 'drop_beside';
   /** Whether text that is only white space counts as empty. */
   dropWhitespace: boolean;
   /** Whether the first message must be the user's. */

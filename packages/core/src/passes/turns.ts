@@ -19,9 +19,12 @@ export function dropEmpty(request: CanonicalRequest, rules: Rules): CanonicalReq
       noteBlank(block, `/system/${i}`, rules);
       return undefined;
     });
+  const isAllEmpty =
+    rules.target.emptyMessages === 'drop_beside' && request.messages.every(({ content }) => content.every(isEmpty));
   const messages = changeAll(request.messages, (message, i) => {
     const content = changeAll(message.content, (block) => (isEmpty(block) ? undefined : withoutEmpty(block, isEmpty)));
-    if (content.length === 0) return keepsTurn(message, i, rules) ? { ...message, content } : undefined;
+    if (content.length === 0)
+      return (isAllEmpty && message.role === 'user') || keepsTurn(message, i, rules) ? { ...message, content } : undefined;
     if (content === message.content) return message;
     for (const [k, block] of message.content.entries())
       if (isEmpty(block)) noteBlank(block, `/messages/${i}/content/${k}`, rules);

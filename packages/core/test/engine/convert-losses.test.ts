@@ -101,6 +101,13 @@ const ROWS: Row[] = [
     told: ['REPAIRED /messages/1 messages.empty'],
   },
   {
+    name: 'nothing but an empty message of a user, which OpenAI accepts',
+    from: 'openai-chat',
+    to: ['openai-chat', 'openai-responses'],
+    body: chat({ messages: [{ role: 'user', content: '' }] }),
+    told: [],
+  },
+  {
     name: 'an empty message of an assistant',
     from: 'openai-chat',
     to: ['anthropic-messages', 'openai-responses', 'gemini'],

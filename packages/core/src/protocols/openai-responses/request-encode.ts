@@ -131,7 +131,7 @@ function buildTarget({ profile, source, sourceTraits }: TargetContext): TargetRu
       inToolResults: true,
     },
     alternate: profile.strict_alternation,
-    emptyMessages: 'drop',
+    emptyMessages: 'drop_beside',
     dropWhitespace: false,
     firstUser: false,
     trailingAssistant: sourceTraits?.continuesPrefill ? 'note' : 'keep',
@@ -287,12 +287,13 @@ function findCustomCalls(messages: readonly CanonicalMessage[]): Set<string> {
 function encodeMessage(message: CanonicalMessage, role: string, at: string, context: CodecContext): JsonObject {
   const id = replayableId(message.id, 'msg');
   const { role: _, ...fields } = readExtensions(message);
+  const parts = encodeParts(message.content, `${at}/content`, context);
   return {
     ...fields,
     type: 'message',
     ...(id !== undefined && { id }),
     role,
-    content: encodeParts(message.content, `${at}/content`, context),
+    content: parts.length > 0 ? parts : '',
   };
 }
 
