@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ProtocolId } from '../packages/core/src/index.ts';
-import { assemble, convert } from '../packages/lab/src/prove/wire.ts';
+import { assemble, checkGrammar, convert, readFrames } from '../packages/lab/src/prove/wire.ts';
 
 type Json = Record<string, unknown>;
 
@@ -47,7 +47,7 @@ describe('several choices of which choice 1 opens first', () => {
   });
 });
 
-describe('content beside an audio transcript of the same words', () => {
+describe('content beside an audio transcript of the same text', () => {
   const message = (transcript: string): Json => ({
     id: 'chatcmpl-1',
     object: 'chat.completion',
@@ -112,7 +112,52 @@ describe('a Responses stream that has its id only at the end', () => {
   ].flatMap((event) => bytes(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`));
 
   test('is written again with that id, to which the next request refers', () => {
-    const { id, text } = assemble('openai-responses', convert('openai-responses', 'openai-responses', stream));
-    expect({ id, text }).toEqual({ id: 'resp_9', text: 'Hi' });
+    const out = convert('openai-responses', 'openai-responses', stream);
+    expect(assemble('openai-responses', out).text).toBe('Hi');
+    const frames = readFrames(Buffer.concat(out));
+    const { response } = JSON.parse(frames.at(-1)?.data ?? '{}') as { response: Json };
+    expect(response['id']).toBe('resp_9');
+    checkGrammar('openai-responses', frames);
+  });
+});
+
+describe('more cached than input tokens', () => {
+  const responses = (total?: number): Json => ({
+    id: 'resp_1',
+    object: 'response',
+    created_at: 7,
+    model: 'm',
+    status: 'completed',
+    output: [],
+    usage: {
+      input_tokens: 293,
+      input_tokens_details: { cached_tokens: 387 },
+      output_tokens: 58,
+      output_tokens_details: { reasoning_tokens: 0 },
+      ...(total !== undefined && { total_tokens: total }),
+    },
+  });
+  const gemini = (total?: number): Json => ({
+    candidates: [{ content: { role: 'model', parts: [{ text: 'a' }] }, finishReason: 'STOP', index: 0 }],
+    usageMetadata: {
+      promptTokenCount: 293,
+      candidatesTokenCount: 58,
+      cachedContentTokenCount: 387,
+      ...(total !== undefined && { totalTokenCount: total }),
+    },
+    modelVersion: 'gemini',
+    responseId: 'r',
+  });
+
+  test.each<[ProtocolId, (total?: number) => Json]>([
+    ['openai-responses', responses],
+    ['gemini', gemini],
+  ])('%s: the total decides whether they are counted', (protocol, build) => {
+    const read = (total?: number) => assemble(protocol, bytes(JSON.stringify(build(total)))).usage;
+    const reduced = { input_tokens: 293, output_tokens: 58, cache_read_tokens: 293, uncertain: true };
+    const added = { input_tokens: 680, output_tokens: 58, cache_read_tokens: 387, uncertain: true };
+    expect(read(351)).toMatchObject(reduced);
+    expect(read(738)).toMatchObject(added);
+    expect(read()).toMatchObject(added);
   });
 });

@@ -12,6 +12,11 @@ const NOT_MADE: Partial<Record<RuleId, string>> = {
   'chat/tool-args-not-object':
     'arguments that are no object are what the model wrote: there is no clean stream that says the same',
   'anthropic/input-not-json': 'an input that is no JSON is what the model wrote: there is no clean stream that says the same',
+  'chat/finish-calls-missing': 'it needs an answer without calls, which nearly no clean stream is; cases have it',
+  'chat/error-empty': 'a field of the envelope that says nothing; cases have it in chunks and in a whole body',
+  'chat/reasoning-object': 'another form of a field that few clean streams have; cases have it in chunks and in a whole body',
+  'anthropic/tool-use-without-calls': 'it needs an answer without calls, which nearly no clean stream is; cases have it',
+  'responses/reasoning-twice': 'it needs a second part with events of its own, which clean streams do not have; cases have it',
   'gemini/bad-json-path': 'a piece without a place is damage: the arguments cannot be what they were',
   'gemini/late-function-response':
     'it needs a call that Google runs itself, which a clean stream of another kind cannot be made into',
