@@ -72,7 +72,16 @@ const API: Record<string, string[]> = {
       'isDeepText',
       'isDeeperThan',
     ],
-    ...['learnProfile', 'normalizeField', 'ownError', 'parseDeployment', 'parseJson', 'recomputeStop', 'withFields'],
+    ...[
+      'learnProfile',
+      'normalizeField',
+      'ownError',
+      'parseDeployment',
+      'parseJson',
+      'recomputeStop',
+      'repairInPlace',
+      'withFields',
+    ],
   ],
 };
 

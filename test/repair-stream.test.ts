@@ -73,19 +73,23 @@ const NEEDS_THE_WHOLE: ReadonlySet<string> = new Set([
   'anthropic/call-starts-missing',
 ]);
 
+/** Azure's first chunk has the results of filters, and blanks in place of all that others have. */
+const isOfAzure = (name: string): boolean => /^(?:openai-chat\/azure-|chat\/filter-results-first of )/.test(name);
+
 function check({ name, protocol, chunks }: Row): 'same' | 'repaired' | 'skipped' {
   if (NEEDS_THE_WHOLE.has(name.split(' of ', 1).join())) return 'skipped';
   const body = Buffer.concat(chunks());
   const codec = REPAIRS[protocol];
   const before = examine([body], { protocol: codec });
+  const isHarm = (rule: RuleId): boolean => isHarmful(rule) && !(rule === 'chat/envelope-incomplete' && isOfAzure(name));
   const { bytes } = repair(chunks(), protocol);
   const isSound = before.message.complete && before.message.error === null;
-  if (isSound && before.findings.every(({ rule }) => !isHarmful(rule)) && !isDialect(name)) {
+  if (isSound && before.findings.every(({ rule }) => !isHarm(rule)) && !isDialect(name)) {
     expect(bytes.equals(body), 'a conforming stream changed').toBe(true);
     return 'same';
   }
   const after = examine([bytes], { protocol: codec });
-  if (isSound) expect(Examiner.findRepairs(after, false).flatMap(({ rule }) => (isHarmful(rule) ? [rule] : []))).toEqual([]);
+  if (isSound) expect(Examiner.findRepairs(after, false).flatMap(({ rule }) => (isHarm(rule) ? [rule] : []))).toEqual([]);
   else expect(after.message.error !== null || !after.message.complete).toBe(true);
   expect(after.message.text).toBe(before.message.text);
   expect(after.message.reasoning).toBe(before.message.reasoning);

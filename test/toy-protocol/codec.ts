@@ -15,6 +15,7 @@ export const toyCodec: Codec = {
   hasFacts,
   acceptsPrefill: () => false,
   toolRules,
+  place: { model: 'model', list: 'words' },
   detectInterface,
   supports,
   buildUrl,

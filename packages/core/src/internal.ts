@@ -21,3 +21,4 @@ export { MAX_JSON_DEPTH } from './json/limits.ts';
 export { endOfString, JsonScanner } from './json/scanner.ts';
 export { GRAMMARS } from './protocols/index.ts';
 export { decodeUsage as decodeChatUsage } from './protocols/openai-chat/outcome.ts';
+export { repairInPlace } from './repair/in-place.ts';

@@ -22,7 +22,7 @@ import type { SseEncoderOptions, SseFrame } from '../sse/encode.ts';
 import type { Context } from './context.ts';
 import type { StreamGrammar } from './grammar.ts';
 import type { ProviderProfile } from './profile.ts';
-import type { Watch, WireCheck } from './repair.ts';
+import type { ResponsePlace, Watch, WireCheck } from './repair.ts';
 import type { FrameDecoder, StreamDecoderOptions } from './stream-decoder.ts';
 
 /**
@@ -87,12 +87,14 @@ export interface Codec extends RepairCodec {
   framing?(path: string): Framing;
   /** An event or comment that keeps a silent stream open; absent: its clients accept none. */
   readonly heartbeat?: string;
-  /**
-   * The frame that closes a stream, and the rule that is broken without it; absent: the last event closes the stream.
-   */
-  readonly terminal?: { rule: RuleId; frame: SseFrame };
   /** Errors in a stream are written in two forms, because some clients read only one of them. */
   readonly repeatsErrors?: boolean;
+  /** Where payloads have the fields of the response. */
+  readonly place: ResponsePlace;
+  /** Fields that the protocol requires of a response and that this one, whole or in an event, left out. */
+  complete?(response: JsonObject, context: CodecContext): JsonObject;
+  /** Whether a payload is only sent to clients that requested it, and this one did not. */
+  isUnrequested?(payload: JsonObject, request: CanonicalRequest): boolean;
   /** Whether responses have a `system_fingerprint`. */
   readonly hasFingerprint?: boolean;
   /** The query that requests all models at once, where the default is one page. */
@@ -134,6 +136,10 @@ export interface RepairCodec extends Protocol {
   check(report: Report): WireCheck;
   /** Creates the watch over a stream whose bytes are passed on. */
   watch(): Watch;
+  /**
+   * The frame that closes a stream, and the rule that is broken without it; absent: the last event closes the stream.
+   */
+  readonly terminal?: { rule: RuleId; frame: SseFrame };
 }
 
 /** What clients of a protocol rely on, for encoders whose target does not do it by itself. */

@@ -40,6 +40,26 @@ export interface Watch {
   readonly closed?: number;
   /** The stop reason was sent: what follows is the end, and waits for it. */
   readonly isEnding: boolean;
+  /** No other payload shows whether the last one is right, although an encoder writes nothing for it. */
+  readonly isAlone?: boolean;
+}
+
+/** Where the payloads of a protocol have the fields of the response as a whole. */
+export interface ResponsePlace {
+  /** The field that holds the response in events of a stream; absent where payloads have its fields themselves. */
+  readonly within?: string;
+  /** The field that names the model. */
+  readonly model: string;
+  /** The list that every whole response has. */
+  readonly list: string;
+}
+
+/** Changes frames that conform, because of what the client requested. */
+export interface FrameEditor {
+  /** The frame for the client: empty to leave it out; undefined when it cannot be changed and has to be written again. */
+  edit(frame: Uint8Array, payload: JsonObject): Uint8Array | undefined;
+  /** Whether it changes frames that are only text. */
+  readonly editsText: boolean;
 }
 
 /** Whether a field is absent, null or an empty text. */

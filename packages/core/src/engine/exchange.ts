@@ -7,7 +7,7 @@ import { holdsCarrier } from '../codec/answers.ts';
 import { memo, type ProviderProfile } from '../codec/profile.ts';
 import type { Codec, HeaderBag, Provider, RequestTarget, Target, UsagePeek, WireReply, WireRequest } from '../codec/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
-import { type ConvertOptions, findProfile, type ResponseOptions } from './context.ts';
+import { type ConvertOptions, findProfile, NoteList, type ResponseOptions } from './context.ts';
 import {
   buildPassedBody,
   decodePassedRequest,
@@ -17,7 +17,7 @@ import {
   pickPassedHeaders,
 } from './passthrough.ts';
 import { type ConvertedRequest, convertRequest, type RequestOptions } from './request.ts';
-import { convertError, convertResponse, encodeError, nameProvider } from './response.ts';
+import { convertError, convertResponse, decodeResponse, encodeError, findCalls, nameProvider } from './response.ts';
 import {
   type Converted,
   convertCountTokensRequest,
@@ -64,6 +64,11 @@ export interface ExchangeOptions extends Omit<ConvertOptions, 'from' | 'to' | 'p
    */
   passthrough?: boolean;
   /**
+   * Same protocol on both sides: keeps what conforms in a response byte for byte, and repairs the rest. Absent: responses are
+   * decoded and encoded again. An argument, so that a bundle without it does not contain it.
+   */
+  repair?: ResponseRepair | undefined;
+  /**
    * Same protocol on both sides: whether the request is sent as it is, except for the model and what the codec adjusts
    * (`adjustPassed`); the response is still read and repaired. `unless_changed`: only when the conversion would do
    * nothing but repair. By default `always` for upstreams without a profile, `unless_changed` where only the model has
@@ -80,6 +85,25 @@ export interface ExchangeOptions extends Omit<ConvertOptions, 'from' | 'to' | 'p
 }
 
 type StreamLimits = Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes' | 'malformed'>;
+
+/** Repairs responses for clients of their own protocol. `renamed`: the client's name of the model, if it has another one. */
+export interface ResponseRepair {
+  stream(options: StreamOptions, renamed: string | undefined): ResponseStream;
+  /** Undefined for a response that has to be encoded again. */
+  response(body: unknown, text: string, options: ResponseOptions, renamed: string | undefined): KeptResponse | undefined;
+}
+
+/** A whole response that conforms, as the client receives it. */
+export interface KeptResponse {
+  body: unknown;
+  text: string;
+  notes: Note[];
+}
+
+/** A whole response of an upstream. `text`: its body as it came, which stays what it is where nothing has to change. */
+export interface TextReply extends WireReply {
+  text?: string;
+}
 
 /** When a request in the upstream's own protocol is sent without conversion. */
 export type PassRequest = 'always' | 'unless_changed' | 'never';
@@ -213,11 +237,16 @@ export class Exchange {
     return { method: 'POST', ...this.#address(type, { model, stream }, headers), body };
   }
 
-  /** Converts a whole response; one with an error status is converted as an error. */
-  response(reply: WireReply): WireReply {
+  /**
+   * Converts a whole response; one with an error status is converted as an error. The result has a text where the response
+   * is passed on as it came, or with a few values changed in it.
+   */
+  response(reply: TextReply): TextReply {
     if (reply.status >= 400) return this.error(reply);
     if (this.#sideEndpoint) return this.#sideReply(reply, this.#sideEndpoint.response(reply.body));
     if (this.#mode === 'passed') return this.#passReply(reply);
+    const kept = this.#keepReply(reply);
+    if (kept) return kept;
     const converted = convertResponse(reply.body, this.#responseOptions());
     this.#response = this.#options.tap === false ? undefined : converted.response;
     return this.#reply(reply, converted);
@@ -277,9 +306,33 @@ export class Exchange {
   stream(watched: StreamObservers = {}): ResponseStream {
     const options = this.#streamOptions(this.#known, watched);
     // Upstreams always send SSE, so a client that expects a JSON array gets it from an encoder.
-    const convert = (): ResponseStream => createStreamConverter(this.#streamOptions(this.canonicalRequest, watched));
-    this.#stream = this.#mode === 'passed' && options.framing === 'sse' ? passOrConvert(options, convert) : convert();
+    const isSse = options.framing === 'sse';
+    const convert = (): ResponseStream => {
+      const known = this.#streamOptions(this.canonicalRequest, watched);
+      // What continues an earlier source is written.
+      const repair = isSse && !watched.onto ? this.#repair : undefined;
+      return repair ? repair.stream(known, this.#renamed) : createStreamConverter(known);
+    };
+    this.#stream = this.#mode === 'passed' && isSse ? passOrConvert(options, convert) : convert();
     return this.#stream;
+  }
+
+  /** Whether the response is repaired in its protocol. */
+  get #isRepaired(): boolean {
+    return this.#options.repair !== undefined && this.#mode !== 'passed' && this.#client.id === this.#upstream.id;
+  }
+
+  /** Undefined where the response changes its protocol, or where tools have to be restored in it. */
+  get #repair(): ResponseRepair | undefined {
+    const isOther = !this.#isRepaired || findCalls(this.#responseOptions(this.canonicalRequest)) !== undefined;
+    return isOther ? undefined : this.#options.repair;
+  }
+
+  /** The client's name of the model, where it is not that of the upstream. */
+  get #renamed(): string | undefined {
+    const { model, policy } = this.#options;
+    const requested = this.canonicalRequest?.model ?? peekTarget(this.#wire, this.#client).model;
+    return model === undefined || requested === model || policy?.modelInAnswer === 'answered' ? undefined : requested;
   }
 
   #requestSideEndpoint(type: InterfaceType, wire: WireRequest): UpstreamRequest {
@@ -365,21 +418,41 @@ export class Exchange {
     return { status, headers: { ...headers, 'content-type': 'application/json' }, body };
   }
 
+  /** A response that conforms stays as it came. Throws if it is an error. */
+  #keepReply(reply: TextReply): TextReply | undefined {
+    const repair = this.#repair;
+    if (!repair) return undefined;
+    const { body, text = JSON.stringify(body) } = reply;
+    const options = this.#responseOptions(this.canonicalRequest);
+    const kept = repair.response(body, text, options, this.#renamed);
+    if (!kept) return undefined;
+    if (!this.#peekReply(reply)) {
+      const response = decodeResponse(body, options, new NoteList());
+      if (this.#options.tap !== false) this.#response = response;
+    }
+    return { ...this.#reply(reply, kept), text: kept.text };
+  }
+
   #sideReply(reply: WireReply, { usage, ...converted }: ReturnType<SideEndpoint['response']>): WireReply {
     if (usage?.input_tokens !== undefined) this.#sideUsage = { input_tokens: usage.input_tokens, output_tokens: 0 };
     return this.#reply(reply, converted);
   }
 
   #passReply(reply: WireReply): WireReply {
+    if (!this.#peekReply(reply)) {
+      // Decoded even without `tap`: the body may be an error, which throws.
+      const response = decodePassedResponse(reply.body, this.#responseOptions());
+      if (this.#options.tap !== false) this.#response = response;
+    }
+    return reply;
+  }
+
+  /** False when the response has to be decoded. */
+  #peekReply(reply: WireReply): boolean {
     const tap = this.#options.tap !== false;
     this.#peek = tap ? this.#upstream.peekUsage?.(reply.body, this.#responseProfile) : undefined;
     if (this.#peek) this.#passed = reply;
-    else {
-      // Decoded even without `tap`: the body may be an error, which throws.
-      const response = decodePassedResponse(reply.body, this.#responseOptions());
-      if (tap) this.#response = response;
-    }
-    return reply;
+    return this.#peek !== undefined;
   }
 
   /** Options for the request. */
@@ -391,7 +464,8 @@ export class Exchange {
 
   #streamOptions(request: CanonicalRequest | undefined, watched: StreamObservers = {}): StreamOptions {
     const { onEvent, onEncoded, inspect, splice, onto } = watched;
-    const { provider, policy, now, newId, maxLineBytes, maxEventBytes, malformed = 'fail', tap = true } = this.#options;
+    const { provider, now, newId, maxLineBytes, maxEventBytes, malformed = 'fail', tap = true } = this.#options;
+    const policy = this.#policy;
     const [from, to] = [this.#upstream, this.#client];
     const framing = to.framing?.(this.#wire.path) ?? 'sse';
     const isRenamed = this.#mode === 'converted';
@@ -403,11 +477,18 @@ export class Exchange {
 
   /** Options for the response. */
   #responseOptions(request: CanonicalRequest | undefined = this.#known): ResponseOptions {
-    const { provider, policy, now, newId, sealing, envelope } = this.#options;
+    const { provider, now, newId, sealing, envelope } = this.#options;
+    const policy = this.#policy;
     const profile = this.#responseProfile;
     const isRenamed = this.#mode === 'converted';
     const [from, to] = [this.#upstream, this.#client];
     return { from, to, provider, profile, policy, now, newId, request, isRenamed, sealing, envelope };
+  }
+
+  /** A repaired response has the upstream's name of the model, unless the client used another one. */
+  get #policy(): ExchangeOptions['policy'] {
+    const { policy } = this.#options;
+    return this.#isRepaired && this.#renamed === undefined ? { ...policy, modelInAnswer: 'answered' } : policy;
   }
 
   /** The request as far as a response encoder needs it: passthrough decodes nothing. */

@@ -46,6 +46,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
   readonly #sniffer: ProtocolSniffer;
   readonly #inspect: Inspect | undefined;
   readonly #onFrame: FrameObserver | undefined;
+  readonly #showsRepeats: boolean;
   readonly #profile: EventReaderOptions['profile'];
   readonly #failsOnMalformed: boolean;
   readonly #met: Diagnostics;
@@ -75,14 +76,15 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
 
   /**
    * `onFrame` sees every frame once the protocol is known, or at the end; chunks that repeat are then parsed like all
-   * others.
+   * others, unless `showsRepeats` is false.
    */
-  constructor(options: EventReaderOptions, onFrame?: FrameObserver) {
+  constructor(options: EventReaderOptions, onFrame?: FrameObserver, showsRepeats = true) {
     const { protocol, profile, onEvent, inspect, malformed, maxLineBytes, maxEventBytes, onViolation } = options;
     this.#met = new Diagnostics(onViolation);
     this.#profile = profile;
     this.#failsOnMalformed = malformed === 'fail';
     this.#onFrame = onFrame;
+    this.#showsRepeats = showsRepeats && onFrame !== undefined;
     this.#inspect = onEvent ? notify(onEvent, inspect) : inspect;
     this.#sniffer = new ProtocolSniffer(protocol);
     this.#frames = new RepeatedChunkCache({ maxLineBytes, maxEventBytes, report: this.#met.report });
@@ -140,7 +142,7 @@ export class EventReader implements Stage<Uint8Array, CanonicalStreamEvent> {
     for (const frame of this.#frames.push(chunk)) this.#accept(frame, out);
     const isSilent = reported === this.#met.total + this.notes.length;
     // An accumulator of whole objects has to see every payload, and an observer every frame.
-    if (isSilent && this.#decoder?.isRepeatable && !this.#whole && !this.#onFrame) this.#frames.learn(chunk, out);
+    if (isSilent && this.#decoder?.isRepeatable && !this.#whole && !this.#showsRepeats) this.#frames.learn(chunk, out);
   }
 
   end(): CanonicalStreamEvent[] {

@@ -48,6 +48,8 @@ export interface StreamOptions<C extends RepairCodec = Codec> extends ResponseOp
   onEncoded?: ((event: CanonicalStreamEvent | undefined, text: string) => void) | undefined;
   /** Called with every frame of the source and its parsed data. */
   onFrame?: FrameObserver | undefined;
+  /** False: `onFrame` is not called with a frame that equals the one before except for its text. */
+  showsRepeats?: boolean | undefined;
 }
 
 /** Joins the streams of several sources, one after the other, to one message for the client. */
@@ -81,6 +83,8 @@ export interface ResponseStream extends Stage<Uint8Array, Uint8Array> {
   readonly error: CanonicalError | undefined;
   /** The whole message, with `tap`. */
   readonly result: StreamResult | undefined;
+  /** The conversion that follows the stream, for `onto`; absent where this is one. */
+  readonly converter?: ResponseStream | undefined;
 }
 
 /**
@@ -120,7 +124,8 @@ class StreamConverter implements ResponseStream {
   constructor(options: StreamOptions<RepairCodec>, adapt?: (notes: NoteList) => StreamAdapter) {
     const { tap = false, model, splice, onto, onEncoded } = options;
     this.#onEncoded = onEncoded;
-    this.output = onto instanceof StreamConverter ? onto.output : new StreamOutput(options);
+    const before = onto?.converter ?? onto;
+    this.output = before instanceof StreamConverter ? before.output : new StreamOutput(options);
     this.#splice = splice;
     this.#reader = createReader({ ...options, inspect: options.inspect ?? createDepthInspection() });
     const { encoder, framer, notes } = this.output;
@@ -268,10 +273,10 @@ const UTF8 = /* @__PURE__ */ new TextEncoder();
 
 /** Creates the reader of the source's stream. */
 export function createReader(options: StreamOptions<RepairCodec>): EventReader {
-  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect, onViolation, onFrame } = options;
+  const { from, request, maxLineBytes, maxEventBytes, malformed, onEvent, inspect, onViolation, onFrame, showsRepeats } = options;
   const profile = findProfile(from, options, request?.model);
   const limits = { maxLineBytes, maxEventBytes, malformed };
-  return new EventReader({ protocol: from, profile, ...limits, onEvent, inspect, onViolation }, onFrame);
+  return new EventReader({ protocol: from, profile, ...limits, onEvent, inspect, onViolation }, onFrame, showsRepeats);
 }
 
 /** Builds the error of a stream whose source broke off. */

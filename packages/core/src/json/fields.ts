@@ -28,6 +28,18 @@ export function withFields(text: string, fields: Readonly<Record<string, unknown
   return written + text.slice(found.close);
 }
 
+/** The same for the object at this path of keys. Undefined also when there is none. */
+export function withFieldsAt(
+  text: string,
+  [key, ...rest]: readonly string[],
+  fields: Readonly<Record<string, unknown>>,
+): string | undefined {
+  if (key === undefined) return withFields(text, fields);
+  const span = findFields(text, [key])?.spans[0];
+  const inner = span && withFieldsAt(text.slice(span.start, span.end), rest, fields);
+  return inner === undefined ? undefined : text.slice(0, span?.start) + inner + text.slice(span?.end);
+}
+
 interface Found {
   spans: Field[];
   /** The position of the closing brace. */

@@ -6,22 +6,25 @@ import type { CanonicalError, Note } from '../canonical/notes.ts';
 import { NOTHING } from '../canonical/stage.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { RepairCodec } from '../codec/protocol.ts';
-import type { Watch } from '../codec/repair.ts';
+import { type FrameEditor, isText, type Watch } from '../codec/repair.ts';
 import { hasLoneSurrogate } from '../doctor/checks.ts';
 import { isRepairable } from '../doctor/violations.ts';
 import { createStreamRewriter, type ResponseStream, type StreamOptions, type StreamSplice } from '../engine/stream.ts';
-import { isObject } from '../json/json.ts';
+import { isObject, type JsonObject } from '../json/json.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
 import type { Diagnostic, RuleId } from '../rules/index.ts';
 import { ByteBuffer, COLON, CR, decodeUtf8, LF } from '../sse/bytes.ts';
-import type { SseFrame } from '../sse/encode.ts';
+import { encodeSse, type SseFrame } from '../sse/encode.ts';
 
 /** Options of a repair. */
-export interface RepairOptions extends Pick<StreamOptions, 'maxLineBytes' | 'maxEventBytes' | 'profile' | 'tap'> {
+export interface RepairOptions
+  extends Omit<StreamOptions<RepairCodec>, 'from' | 'to' | 'framing' | 'onto' | 'onFrame' | 'onViolation'> {
   /** The model that was requested, for responses that name none. */
   model?: string | undefined;
   /** The protocol of the stream. */
   codec: RepairCodec;
+  /** Changes frames that conform. */
+  editor?: FrameEditor | undefined;
   /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams. */
   strict?: boolean | undefined;
   /** Called with the first violation of every rule, also with one that needs no repair. */
@@ -51,12 +54,43 @@ export class RepairStream implements ResponseStream {
   /** The current frame violates the protocol. */
   #isHarmed = false;
   #hasPayload = false;
+  /** The payload of the current frame. */
+  #payload: JsonObject | undefined;
+  /** The current frame lacks the name of its event, or is an event that the protocol does not have. */
+  #isNameless = false;
+  #isUnknown = false;
+  /** The current frame says something of the message. */
+  #hasEvent = false;
+  readonly #editor: FrameEditor | undefined;
+  readonly #splice: StreamSplice | undefined;
+  /** The message has ended, or failed: nothing has to wait any more. */
+  #isOver = false;
+  /** The stream ended without its terminal frame, or without the blank line of its last one. */
+  #lacksTerminal = false;
+  #lacksBlankLine = false;
   #held: Held = EMPTY;
+  readonly #maxFrameBytes: number;
+  readonly #onEncoded: StreamOptions['onEncoded'];
+  /** What the converter has written for the frames that wait. */
+  #encoded: { event: CanonicalStreamEvent | undefined; text: string }[] = [];
+  /** The client gets what the converter writes. */
+  #isWriting = false;
 
-  constructor({ codec, onFinding, model, strict = false, ...options }: RepairOptions) {
+  constructor(given: RepairOptions) {
+    const { codec, onFinding, model, strict = false, editor, onEvent: notify, onEncoded, splice, ...options } = given;
+    this.#editor = editor;
+    this.#splice = splice;
+    this.#onEncoded = onEncoded;
+    this.#maxFrameBytes = options.maxEventBytes ?? MAX_FRAME_BYTES;
     const known = new Set<RuleId>();
     const observe = (rule: RuleId): void => {
-      this.#isHarmed ||= isHarmful(rule) || (strict && STRICT.has(rule));
+      // Some violations are repaired in the frame itself, and what is missing at the end is added there.
+      if (rule === codec.terminal?.rule) this.#lacksTerminal = true;
+      else if (rule === 'sse/unterminated-event') this.#lacksBlankLine = true;
+      else if (NAMELESS.has(rule)) this.#isNameless = true;
+      else if (rule === 'responses/unknown-event' || (strict && rule === 'anthropic/unknown-event')) this.#isUnknown = true;
+      else if (rule !== 'chat/envelope-incomplete' || !isPreface(this.#payload))
+        this.#isHarmed ||= isHarmful(rule) || (strict && STRICT.has(rule));
       if (!onFinding || known.has(rule)) return;
       known.add(rule);
       onFinding(rule);
@@ -73,21 +107,32 @@ export class RepairStream implements ResponseStream {
       // The end without a message is an error, which readers take for an empty response.
       if (isOver && !this.#hasPayload) this.#isHarmed = true;
       if (isOver || !isObject(payload)) return;
+      this.#payload = payload;
       check.payload(payload, frame);
       if (!this.#watch.push(payload)) this.#isHarmed = true;
     };
     const onEvent = (event: CanonicalStreamEvent): void => {
+      this.#hasEvent = true;
       if (event.type === 'content_block_start' && event.content_block.type === 'tool_use' && !this.#watch.opening)
         this.#started++;
       else if (event.type === 'content_block_delta') this.#argumentLength += measureArguments(event.delta);
+      else if (event.type === 'message_stop') this.#isOver = true;
+      else if (event.type === 'error') {
+        this.#isOver = true;
+        if (!event.error.upstream || !isStandardError(this.#payload)) this.#isHarmed = true;
+      }
+      notify?.(event);
     };
     const common = {
       from: codec,
       to: codec,
       onViolation: observe,
       onFrame,
+      // A frame that differs from the one before only in its text is as right as that one.
+      showsRepeats: editor?.editsText ?? false,
       onEvent,
-      splice: createSplice(model, this.#watch),
+      onEncoded: (event: CanonicalStreamEvent | undefined, text: string) => this.#follow(event, text),
+      splice: createSplice(model, this.#watch, splice),
     };
     this.#create = (profile) => createStreamRewriter({ ...options, ...common, profile: { ...profile, ...options.profile } });
   }
@@ -106,7 +151,7 @@ export class RepairStream implements ResponseStream {
   }
 
   end(): Iterable<Uint8Array> {
-    return this.#finish((rest) => [...(rest.length > 0 ? this.#converter.push(rest) : NOTHING), ...this.#converter.end()]);
+    return this.#finish((rest) => [...(rest.length > 0 ? this.#convert(rest) : NOTHING), ...this.#converter.end()]);
   }
 
   fail(reason: string | CanonicalError): Iterable<Uint8Array> {
@@ -115,9 +160,35 @@ export class RepairStream implements ResponseStream {
   }
 
   /** The converter follows the habits of the server, which the first frame shows. */
-  #convert(frame: Uint8Array): Iterable<Uint8Array> {
+  #convert(frame: Uint8Array): readonly Uint8Array[] {
+    this.#payload = undefined;
+    this.#isNameless = false;
+    this.#isUnknown = false;
+    this.#hasEvent = false;
     this.#created ??= this.#create(findHabits(this.#codec, frame));
-    return this.#created.push(frame);
+    const written = [...this.#created.push(frame)];
+    // Another source continues what the converter has written.
+    if (this.#created.hasFailed || this.#splice?.isCut) this.#isHarmed = true;
+    // Some servers have other names for events of the message.
+    if (this.#isUnknown && (this.#hasEvent || written.length > 0 || !this.#watch.isAlone)) this.#isHarmed = true;
+    return written;
+  }
+
+  /** Sees what the converter writes. */
+  #follow(event: CanonicalStreamEvent | undefined, text: string): void {
+    if (this.#isWriting) {
+      this.#onEncoded?.(event, text);
+      return;
+    }
+    this.#started += countIn(text, this.#watch.opening);
+    this.#closed += countIn(text, this.#watch.closing);
+    if (this.#onEncoded) this.#encoded.push({ event, text });
+  }
+
+  /** Reports what was written for the frames that waited: nothing when they are passed on. */
+  #settle(isWriting: boolean): void {
+    this.#isWriting = isWriting;
+    for (const { event, text } of this.#encoded.splice(0)) this.#onEncoded?.(event, isWriting ? text : '');
   }
 
   get #converter(): ResponseStream {
@@ -129,9 +200,8 @@ export class RepairStream implements ResponseStream {
     return this.#codec.id !== 'gemini';
   }
 
-  /** Whether anything was repaired. */
-  get hasRepaired(): boolean {
-    return this.#isHarmed;
+  get converter(): ResponseStream {
+    return this.#converter;
   }
 
   get hasFailed(): boolean {
@@ -146,12 +216,14 @@ export class RepairStream implements ResponseStream {
     return this.#converter.hasStopReason;
   }
 
+  /** Notes of a conversion are about what it writes. */
   get notes(): Note[] {
-    return this.#converter.notes;
+    return this.#isWriting ? this.#converter.notes : [];
   }
 
   get diagnostics(): Diagnostic[] {
-    return [...this.#converter.diagnostics, ...this.#found.list(this.#codec.rules)].toSorted((a, b) => a.offset - b.offset);
+    const found = this.#found.list(this.#codec.rules).filter(({ rule }) => !HARMLESS.has(rule));
+    return [...this.#converter.diagnostics, ...found].toSorted((a, b) => a.offset - b.offset);
   }
 
   get error(): CanonicalError | undefined {
@@ -165,8 +237,13 @@ export class RepairStream implements ResponseStream {
   #pass(chunk: Uint8Array): Iterable<Uint8Array> {
     const out: Uint8Array[] = [];
     for (const frame of this.#splitter.push(chunk)) {
-      if (this.#state === 'passing') out.push(...this.#passFrame(frame));
-      else out.push(...this.#converter.push(frame));
+      if (this.#state !== 'passing') out.push(...this.#converter.push(frame));
+      else for (const piece of this.#passFrame(frame)) addPiece(out, piece);
+    }
+    // A frame that is longer than any may be: the converter says so.
+    if (this.#state === 'passing' && this.#splitter.length > this.#maxFrameBytes) {
+      this.#isHarmed = true;
+      out.push(...this.#repair(NOTHING));
     }
     // From now on the converter gets whole chunks.
     if (this.#state !== 'passing') out.push(...this.#converter.push(this.#splitter.takeRest()));
@@ -177,23 +254,44 @@ export class RepairStream implements ResponseStream {
     // What keeps a connection alive must not wait. Google's clients fail on comments.
     if (this.#held === EMPTY && isComment(frame)) return this.#mayComment || frame[0] !== COLON ? [frame] : NOTHING;
     if (!this.#mayComment && hasComment(frame)) this.#isHarmed = true;
-    const written = [...this.#convert(frame)];
-    const held = addTo(this.#held, frame, written);
-    if (this.#isHarmed) return this.#repair(held);
-    const { isEnding, opened, closed = 0, argumentLength, opening, closing } = this.#watch;
-    this.#started += countIn(written, opening);
-    this.#closed += countIn(written, closing);
-    const isBehind = opened > this.#started || closed > this.#closed || argumentLength > this.#argumentLength;
-    const mayWait =
-      (written.length === 0 || isEnding || isBehind) && held.bytes <= MAX_HELD_BYTES && held.frames.length <= MAX_HELD_FRAMES;
-    this.#held = mayWait ? held : EMPTY;
-    return mayWait ? NOTHING : held.frames;
+    const written = this.#convert(frame);
+    const edited = this.#edit(frame);
+    if (this.#isHarmed) return this.#repair(written);
+    if (this.#mayWait(written, frame.length)) {
+      this.#held = addTo(this.#held, edited, written);
+      return NOTHING;
+    }
+    const { frames } = this.#held;
+    this.#held = EMPTY;
+    this.#settle(false);
+    return frames.length === 0 ? [edited] : [...frames, edited];
   }
 
-  #repair({ written }: Held): Iterable<Uint8Array> {
+  /** Whether a frame may still turn out to be a part of a violation. */
+  #mayWait(written: readonly Uint8Array[], length: number): boolean {
+    const { isEnding, opened, closed = 0, argumentLength, isAlone } = this.#watch;
+    const isBehind = opened > this.#started || closed > this.#closed || argumentLength > this.#argumentLength;
+    const isOpen = isEnding || isBehind || (written.length === 0 && !(isAlone && this.#held === EMPTY));
+    return isOpen && !this.#isOver && this.#held.bytes + length <= MAX_HELD_BYTES && this.#held.frames.length < MAX_HELD_FRAMES;
+  }
+
+  /** A frame with what is changed in it. A frame in which that is not possible is written by the converter. */
+  #edit(frame: Uint8Array): Uint8Array {
+    const payload = this.#payload;
+    if (!payload || this.#isHarmed) return frame;
+    if (this.#isUnknown) return NO_BYTES;
+    const edited = this.#editor ? this.#editor.edit(frame, payload) : frame;
+    const named = edited && this.#isNameless ? nameEvent(edited, payload['type']) : edited;
+    if (!named) this.#isHarmed = true;
+    return named ?? frame;
+  }
+
+  #repair(written: Iterable<Uint8Array>): Iterable<Uint8Array> {
+    const pieces = [...this.#held.written, ...written];
     this.#state = 'repairing';
     this.#held = EMPTY;
-    return written;
+    this.#settle(true);
+    return pieces;
   }
 
   #finish(close: (rest: Uint8Array) => Iterable<Uint8Array>): Iterable<Uint8Array> {
@@ -205,26 +303,76 @@ export class RepairStream implements ResponseStream {
     if (before === 'repairing') return written;
     const { frames, written: held } = this.#held;
     this.#held = EMPTY;
-    const isClean = !this.#isHarmed && this.#converter.error === undefined;
-    return isClean ? [...frames, ...(rest.length > 0 ? [rest] : [])] : [...held, ...written];
+    const last = rest.length > 0 ? this.#edit(rest) : NO_BYTES;
+    this.#settle(this.#isHarmed);
+    return this.#isHarmed ? [...held, ...written] : [...frames, ...this.#addMissing(last)];
+  }
+
+  /** The last frame, with what a stream ends with. */
+  #addMissing(last: Uint8Array): Uint8Array[] {
+    const { terminal, lineEnd = '\n' } = this.#codec;
+    const pieces = last.length > 0 ? [last] : [];
+    if (this.#lacksBlankLine && last.length > 0) pieces.push(UTF8.encode(lineEnd + lineEnd));
+    if (this.#lacksTerminal && terminal) pieces.push(UTF8.encode(encodeSse(terminal.frame, { lineEnd })));
+    return pieces;
   }
 }
 
-/** How often frames have a marker. Quotes in strings are escaped, so that no text of a model looks like one. */
-function countIn(written: readonly Uint8Array[], marker: string | undefined): number {
-  if (marker === undefined) return 0;
-  return written.reduce((count, text) => count + decodeUtf8(text).split(marker).length - 1, 0);
+/** The frame with a line that names its event; undefined when the type of its payload is no name. */
+function nameEvent(frame: Uint8Array, type: unknown): Uint8Array | undefined {
+  if (typeof type !== 'string' || !EVENT_NAME.test(type) || frame[0] === BYTE_ORDER_MARK || frame.length === 0) return undefined;
+  const line = UTF8.encode(`event: ${type}\n`);
+  const named = new Uint8Array(line.length + frame.length);
+  named.set(line);
+  named.set(frame, line.length);
+  return named;
 }
 
+const EVENT_NAME = /^[\w.-]{1,100}$/;
+
+const BYTE_ORDER_MARK = 0xef;
+
+const UTF8 = /* @__PURE__ */ new TextEncoder();
+
+const NO_BYTES: Uint8Array = /* @__PURE__ */ new Uint8Array(0);
+
+/** Adds bytes to those before; parts of one chunk that follow each other stay one part. */
+function addPiece(out: Uint8Array[], piece: Uint8Array): void {
+  const last = out.at(-1);
+  if (piece.length === 0) return;
+  if (last && last.buffer === piece.buffer && last.byteOffset + last.length === piece.byteOffset)
+    out[out.length - 1] = new Uint8Array(last.buffer, last.byteOffset, last.length + piece.length);
+  else out.push(piece);
+}
+
+/** Azure begins with a chunk that has the results of its filters, and blanks for everything else. */
+const isPreface = (payload: JsonObject | undefined): boolean =>
+  Array.isArray(payload?.['choices']) && payload['choices'].length === 0 && !payload['usage'];
+
+/** Whether an error has the form in which every client finds it. */
+function isStandardError(payload: JsonObject | undefined): boolean {
+  if (isObject(payload?.['error'])) return isText(payload['error']['message']);
+  return payload?.['type'] === 'response.failed' || (payload?.['type'] === 'error' && isText(payload['message']));
+}
+
+/** How often a text has a marker. Quotes in strings are escaped, so that no text of a model looks like one. */
+const countIn = (text: string, marker: string | undefined): number =>
+  marker !== undefined && text.includes(marker) ? text.split(marker).length - 1 : 0;
+
 /** Names the model where the server does not, and leaves out what the client has read already. */
-const createSplice = (model: string | undefined, watch: Watch): StreamSplice => ({
-  isCut: false,
-  push(event) {
+function createSplice(model: string | undefined, watch: Watch, before: StreamSplice | undefined): StreamSplice {
+  const adapt = (event: CanonicalStreamEvent): CanonicalStreamEvent => {
     if (event.type === 'message_start' && model !== undefined && !event.message.model)
-      return [{ ...event, message: { ...event.message, model } }];
-    return [event.type === 'message_delta' ? withoutSentDetails(event, watch) : event];
-  },
-});
+      return { ...event, message: { ...event.message, model } };
+    return event.type === 'message_delta' ? withoutSentDetails(event, watch) : event;
+  };
+  return {
+    get isCut() {
+      return before?.isCut ?? false;
+    },
+    push: (event) => (before ? Array.from(before.push(event), adapt) : [adapt(event)]),
+  };
+}
 
 /** Encoders collect `reasoning_details` for the last chunk; those that were passed on would be read twice. */
 function withoutSentDetails(event: MessageDelta, { isSentDetail }: Watch): MessageDelta {
@@ -257,6 +405,9 @@ const addTo = ({ frames, written, bytes }: Held, frame: Uint8Array, more: readon
   bytes: bytes + frame.length,
 });
 
+/** As the reader of events allows where nothing else is set. */
+const MAX_FRAME_BYTES = 32 * 1024 * 1024;
+
 /** Frames of a server that sends many without content are not kept back for ever. */
 const MAX_HELD_BYTES = 256 * 1024;
 const MAX_HELD_FRAMES = 64;
@@ -288,7 +439,13 @@ export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
 ]);
 
 /** Of these, what readers that validate every event fail on. Others may need unknown events: the server may be newer than Sluice. */
-const STRICT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/unknown-event', 'anthropic/unknown-delta']);
+const STRICT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/unknown-delta']);
+
+/** A frame has no line with the name of its event; the type of its payload is the same. */
+const NAMELESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
+  'responses/event-line-missing',
+  'anthropic/event-name-missing',
+]);
 
 /** Servers send reasoning in one of two fields; what is written continues with the same one. */
 function findHabits({ id }: RepairCodec, frame: Uint8Array): Partial<ProviderProfile> {
@@ -319,6 +476,27 @@ class FrameSplitter {
 
   /** The frames that the chunk completes. */
   push(chunk: Uint8Array): Uint8Array[] {
+    return this.#last !== CR && chunk.indexOf(CR) < 0 ? this.#pushLines(chunk) : this.#pushBytes(chunk);
+  }
+
+  /** Without CR only line feeds matter, which a native search finds. */
+  #pushLines(chunk: Uint8Array): Uint8Array[] {
+    const frames: Uint8Array[] = [];
+    let start = 0;
+    for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) {
+      if ((at > 0 ? chunk[at - 1] : this.#last) !== LF) continue;
+      frames.push(this.#take(chunk, start, at + 1));
+      start = at + 1;
+    }
+    if (chunk.length > 0) {
+      this.#beforeLast = chunk[chunk.length - 2] ?? this.#last;
+      this.#last = chunk[chunk.length - 1] ?? LF;
+    }
+    if (start < chunk.length) this.#rest.append(chunk, start, chunk.length);
+    return frames;
+  }
+
+  #pushBytes(chunk: Uint8Array): Uint8Array[] {
     const frames: Uint8Array[] = [];
     let start = 0;
     for (let at = 0; at < chunk.length; at++) {
@@ -335,7 +513,12 @@ class FrameSplitter {
     return frames;
   }
 
-  /** The bytes of a frame that has begun and not ended. */
+  /** The number of bytes of a frame that has begun and not ended. */
+  get length(): number {
+    return this.#rest.length;
+  }
+
+  /** These bytes. */
   takeRest(): Uint8Array {
     return this.#take(new Uint8Array(0), 0, 0);
   }

@@ -32,6 +32,12 @@ export function repairResponse(
   return attempt(codec, () => rewriteResponse(body, { from: codec, to: codec }).body);
 }
 
+/** Whether a whole response has nothing that would be repaired. */
+export const isConforming = (text: string, codec: RepairCodec): boolean =>
+  ![...findViolations(encoder.encode(text), codec)].some(isHarmful);
+
+const encoder = /* @__PURE__ */ new TextEncoder();
+
 /** A stream that was sent where a whole response was requested. */
 export const repairStreamToResponse = (bytes: Uint8Array, { codec }: WholeRepairOptions): WireReply | undefined =>
   attempt(codec, () => rewriteStreamToResponse([bytes], { from: codec, to: codec }).body);

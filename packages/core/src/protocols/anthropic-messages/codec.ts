@@ -8,7 +8,7 @@ import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { anthropicMessagesRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
-import { peekUsage } from './response.ts';
+import { completeResponse, peekUsage } from './response.ts';
 import { IGNORABLE_FIELDS } from './wire.ts';
 
 export { ANTHROPIC_PROFILES, DEFAULT_ANTHROPIC_PROFILE, profileFor } from './profiles.ts';
@@ -22,6 +22,8 @@ export const anthropicMessagesCodec: Codec = {
   hasFacts: hasRecordedProfile,
   acceptsPrefill: ({ prefill }) => prefill,
   toolRules,
+  complete: completeResponse,
+  place: { within: 'message', model: 'model', list: 'content' },
   ignorableFields: IGNORABLE_FIELDS,
   traits: { continuesPrefill: true, enforcesSchemas: true },
   routing: { rank: 0, path: '/v1/messages', header: 'anthropic-version', mount: 'anthropic', ownsPath },
@@ -34,7 +36,6 @@ export const anthropicMessagesCodec: Codec = {
   request: { decode: decodeRequest, encode: encodeRequest },
   peekUsage,
   heartbeat: 'event: ping\ndata: {"type": "ping"}\n\n',
-  terminal: { rule: 'anthropic/message-stop-missing', frame: { event: 'message_stop', data: '{"type":"message_stop"}' } },
   modelsQuery: '?limit=1000',
   models,
   modelInfo,

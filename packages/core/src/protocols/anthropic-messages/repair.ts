@@ -19,4 +19,5 @@ export const anthropicMessagesRepair: RepairCodec = {
   streamEncoder: encodeStream,
   check: (report) => new AnthropicCheck(report),
   watch: () => new AnthropicWatch(),
+  terminal: { rule: 'anthropic/message-stop-missing', frame: { event: 'message_stop', data: '{"type":"message_stop"}' } },
 };

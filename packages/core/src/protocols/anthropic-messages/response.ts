@@ -32,6 +32,18 @@ export function peekUsage(body: unknown): UsagePeek | undefined {
   return { usage: decodeUsage(body['usage']), model: typeof model === 'string' ? model : undefined };
 }
 
+/** The required fields that a whole response lacks. A stream that lacks some is encoded again. */
+export function completeResponse({ id, type, role, model, content, usage }: JsonObject, context: CodecContext): JsonObject {
+  if (!Array.isArray(content)) return {};
+  return {
+    ...(id === undefined && { id: context.newId('msg_') }),
+    ...(type === undefined && { type: 'message' }),
+    ...(role === undefined && { role: 'assistant' }),
+    ...(model === undefined && { model: context.request?.model ?? '' }),
+    ...(usage === undefined && { usage: encodeUsage(undefined) }),
+  };
+}
+
 /** A whole `message` with all fields that the official type requires. Throws if the response is a failure. */
 export function encodeResponse(response: CanonicalResponse, context: CodecContext): JsonObject {
   const { content, stop_details: details, usage, error } = response;

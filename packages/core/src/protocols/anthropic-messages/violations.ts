@@ -71,13 +71,26 @@ const isFromCode = (caller: unknown): boolean => isObject(caller) && caller['typ
 
 // ---- what cannot be taken back
 
+/** All others, such as pings, are no part of the message. */
+const MESSAGE_EVENTS: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
+  'message_start',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
+  'error',
+]);
+
 /** Watches Anthropic events that are passed on. */
 export class AnthropicWatch implements Watch {
   opened = 0;
   argumentLength = 0;
   isEnding = false;
+  isAlone = false;
 
   push({ type, message, content_block: block, delta }: JsonObject): boolean {
+    this.isAlone = !MESSAGE_EVENTS.has(type);
     if (type === 'message_start')
       return !isObject(message) || !Array.isArray(message['content']) || message['content'].length === 0;
     if (isObject(delta) && typeof delta['partial_json'] === 'string') this.argumentLength += delta['partial_json'].length;

@@ -21,6 +21,7 @@ export const geminiCodec: Codec = {
   hasFacts: hasRecordedProfile,
   acceptsPrefill: () => true,
   toolRules,
+  place: { within: 'response', model: 'modelVersion', list: 'candidates' },
   mirroredFields: MIRRORED_FIELDS,
   ignorableFields: IGNORABLE_FIELDS,
   traits: { continuesPrefill: true, enforcesSchemas: true },

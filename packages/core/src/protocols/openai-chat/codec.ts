@@ -8,7 +8,8 @@ import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { openaiChatRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
 import { adjustForwarded, encodeRequest } from './request-encode.ts';
-import { decodeResponse, encodeResponse, peekUsage, readPlain } from './response.ts';
+import { completeResponse, decodeResponse, encodeResponse, peekUsage, readPlain } from './response.ts';
+import { isUnrequestedUsage } from './violations.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS } from './wire.ts';
 
 export { DEFAULT_CHAT_PROFILE, OPENAI_CHAT_PROFILES, profileFor } from './profiles.ts';
@@ -24,6 +25,9 @@ export const openaiChatCodec: Codec = {
   // OpenAI itself starts a new message; most compatible servers continue it.
   acceptsPrefill: ({ prefix, official }) => prefix === true || !official,
   toolRules,
+  isUnrequested: isUnrequestedUsage,
+  complete: completeResponse,
+  place: { model: 'model', list: 'choices' },
   mirroredFields: MIRRORED_FIELDS,
   ignorableFields: IGNORABLE_FIELDS,
   routing: { rank: 3, path: '/v1/chat/completions', mount: 'openai' },
@@ -37,7 +41,6 @@ export const openaiChatCodec: Codec = {
   response: { decode: (body, context) => decodeResponse(body, context, readPlain), encode: encodeResponse },
   peekUsage,
   heartbeat: ': ping\n\n',
-  terminal: { rule: 'sse/missing-done', frame: { data: '[DONE]' } },
   hasFingerprint: true,
   models,
   modelInfo,

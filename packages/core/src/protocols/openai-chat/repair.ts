@@ -19,4 +19,5 @@ export const openaiChatRepair: RepairCodec = {
   streamEncoder: encodeStream,
   check: (report) => new ChatCheck(report),
   watch: () => new ChatWatch(),
+  terminal: { rule: 'sse/missing-done', frame: { data: '[DONE]' } },
 };

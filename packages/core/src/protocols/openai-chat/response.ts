@@ -169,6 +169,20 @@ export function peekUsage(body: unknown, profile?: Context['profile']): UsagePee
 
 // ---- encode
 
+/** The required fields that a whole response lacks. Chunks that lack some are encoded again. */
+export function completeResponse({ id, object, created, model, choices }: JsonObject, context: CodecContext): JsonObject {
+  const [choice] = listOrEmpty(choices);
+  if (!isObject(choice) || !isObject(choice['message'])) return NO_FIELDS;
+  return {
+    ...(id === undefined && { id: context.newId('chatcmpl-') }),
+    ...(object === undefined && { object: 'chat.completion' }),
+    ...(created === undefined && { created: Math.floor(context.now()) }),
+    ...(model === undefined && { model: context.request?.model ?? '' }),
+  };
+}
+
+const NO_FIELDS: JsonObject = {};
+
 interface ChoiceScope {
   details: StopDetails | undefined;
   error: CanonicalError | undefined;

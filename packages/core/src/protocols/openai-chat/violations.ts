@@ -1,5 +1,6 @@
 /** Violations in Chat chunks that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
+import type { CanonicalRequest } from '../../canonical/request.ts';
 import { type BodyFacts, isBlank, isText, type Watch, type WireCheck } from '../../codec/repair.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
@@ -267,3 +268,7 @@ interface ChatChoice {
 }
 
 const isTextOrAbsent = (value: unknown): boolean => value === undefined || typeof value === 'string';
+
+/** The chunk with the usage, which clients get only if they requested it: some fail on a chunk without choices. */
+export const isUnrequestedUsage = ({ choices, usage }: JsonObject, { stream_options: options }: CanonicalRequest): boolean =>
+  Array.isArray(choices) && choices.length === 0 && isObject(usage) && options?.include_usage !== true;

@@ -2,7 +2,7 @@ import { readOutputLimit } from '../../codec/output-limit.ts';
 import type { Codec, OutputLimit } from '../../codec/protocol.ts';
 import { findAmount } from '../../codec/read.ts';
 import type { JsonObject } from '../../json/json.ts';
-import { echoRequest } from './content-encode.ts';
+import { completeEnvelope, echoRequest } from './content-encode.ts';
 import { buildHeaders, buildUrl, detectInterface, ownsPath, readTarget, supports } from './endpoints.ts';
 import { ResponsesGrammar } from './grammar.ts';
 import { countRequest, countResponse, modelInfo, models } from './models.ts';
@@ -30,6 +30,7 @@ export const openaiResponsesCodec: Codec = {
   hasFacts: hasRecordedProfile,
   acceptsPrefill: () => false,
   toolRules,
+  place: { within: 'response', model: 'model', list: 'output' },
   mirroredFields: MIRRORED_FIELDS,
   ignorableFields: IGNORABLE_FIELDS,
   routing: { rank: 2, path: '/v1/responses', mount: 'openai', ownsPath },
@@ -42,6 +43,7 @@ export const openaiResponsesCodec: Codec = {
   request: { decode: decodeRequest, encode: encodeRequest },
   response: { decode: decodeResponse, encode: (response, context) => encodeResponse(response, context, echoRequest) },
   streamEncoder: (context) => encodeStream(context, echoRequest),
+  complete: (response, context) => completeEnvelope(response, context, echoRequest),
   // The protocol has no such event, and the SDK throws on unknown events but skips comments.
   heartbeat: ': ping\n\n',
   models,

@@ -427,6 +427,34 @@ export function encodeEnvelope(message: MessageStart['message'], context: CodecC
 
 const NO_FIELDS: JsonObject = {};
 
+/** Required by the official type of a response, which allows null for none of them. */
+const REQUIRED = ['object', 'created_at', 'model', 'output', 'parallel_tool_calls', 'tool_choice', 'tools'] as const;
+
+/**
+ * The fields that a response of this protocol leaves out although clients require them. One with all required
+ * fields stays as it is: its server may be older or newer than the other ones.
+ */
+export function completeEnvelope(response: JsonObject, context: CodecContext, echo?: Echo): JsonObject {
+  if (REQUIRED.every((name) => response[name] !== undefined)) return NO_FIELDS;
+  const { id, created_at: created, model } = response;
+  const message = {
+    id: typeof id === 'string' ? id : '',
+    model: typeof model === 'string' ? model : '',
+    ...(typeof created === 'number' && { created }),
+  };
+  const { fields } = encodeEnvelope(message, { ...context, envelope: undefined }, echo);
+  const known: JsonObject = {
+    ...fields,
+    ...UNREPORTED,
+    ...buildDefaults(true),
+    ...(context.request && echo?.(context.request, context)),
+  };
+  // What the response says of itself is not known better here.
+  const { id: _id, status: _status, usage: _usage, ...filled } = known;
+  if (response['status'] === 'completed') Object.assign(filled, { completed_at: Math.floor(context.now()) });
+  return Object.fromEntries(Object.entries(filled).filter(([name]) => response[name] === undefined));
+}
+
 const encodeId = (id: string): string => (id.startsWith('resp_') ? id : `resp_${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
 
 /** The fields of a response that repeat the request, as the API fills them where the request has none. */

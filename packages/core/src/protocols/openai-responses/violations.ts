@@ -1,7 +1,7 @@
 /** Violations in Responses events that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
 import type { Watch, WireCheck } from '../../codec/repair.ts';
-import type { JsonObject } from '../../json/json.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
@@ -23,6 +23,18 @@ export class ResponsesCheck implements WireCheck {
 
 // ---- what cannot be taken back
 
+/** Events of the message. All others are the progress of what a provider does by itself: searches, code, images. */
+const MESSAGE_EVENTS =
+  /^(?:error$|response\.(?:created|completed|failed|incomplete|output_|content_|refusal|reasoning|function_call|custom_tool))/;
+
+/** Items that are made of deltas. All others are whole when they are done, and encoders write them then. */
+const STREAMED_ITEMS: ReadonlySet<unknown> = /* @__PURE__ */ new Set([
+  'message',
+  'reasoning',
+  'function_call',
+  'custom_tool_call',
+]);
+
 /** Watches Responses events that are passed on. */
 export class ResponsesWatch implements Watch {
   opened = 0;
@@ -31,11 +43,20 @@ export class ResponsesWatch implements Watch {
   readonly opening = '"response.output_item.added"';
   readonly closing = '"response.output_item.done"';
   closed = 0;
+  isAlone = false;
 
-  push({ type, delta }: JsonObject): boolean {
+  push({ type, delta, item }: JsonObject): boolean {
+    const isStreamed = isObject(item) && STREAMED_ITEMS.has(item['type']);
+    this.isAlone = typeof type === 'string' && !MESSAGE_EVENTS.test(type);
     if (type === 'response.function_call_arguments.delta' && typeof delta === 'string') this.argumentLength += delta.length;
-    if (type === 'response.output_item.added') this.opened++;
-    if (type === 'response.output_item.done') this.closed++;
+    if (type === 'response.output_item.added') {
+      if (isStreamed) this.opened++;
+      else this.isAlone = true;
+    }
+    if (type === 'response.output_item.done') {
+      if (!isStreamed) this.opened++;
+      this.closed++;
+    }
     return true;
   }
 }
