@@ -83,6 +83,8 @@ export interface CapturedAttempt {
 
 /** The options of a conversion that affect its output. The provider has no credentials. */
 export type Conversion = Pick<ExchangeOptions, (typeof CONVERSION_FIELDS)[number]> & {
+  /** Responses in the client's protocol were repaired in place. Absent: they were decoded and encoded again. */
+  inPlace?: true;
   provider: Pick<Provider, 'id' | 'protocol' | 'base_url'>;
 };
 

@@ -86,7 +86,8 @@ const readPath = (url: string): string => url.replace(/^https?:\/\/[^/?#]*/i, ''
 
 function pickConversion(options: ExchangeOptions, { id, protocol, base_url: url }: Provider, cleaner: Cleaner): Conversion {
   const kept = CONVERSION_FIELDS.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
-  return { ...Object.fromEntries(kept), provider: { id, protocol, base_url: cleaner.text(url) } };
+  const provider = { id, protocol, base_url: cleaner.text(url) };
+  return { ...Object.fromEntries(kept), ...(options.repair && { inPlace: true }), provider };
 }
 
 /** Removes the secrets of one exchange: secrets of the process, credentials of its requests, and texts that look like keys. */

@@ -159,7 +159,7 @@ const settings = z.strictObject({
   repair: z
     .boolean()
     .describe(
-      'Parse and re-encode responses even if client and upstream use the same protocol. Default: true except for the official vendors.',
+      'Repair what violates the protocol in responses to clients of the same protocol; what conforms is passed through. Default: true except for the official vendors.',
     )
     .exactOptional(),
   on_disconnect: z

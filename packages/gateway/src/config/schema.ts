@@ -656,7 +656,9 @@ const SCHEMA: z.ZodType<Options & { $schema?: string }, unknown> = z.strictObjec
   model_in_answer: z
     .enum(MODELS_IN_ANSWER)
     .prefault('requested')
-    .describe('The model name in responses: the one that the client requested, or the one that the upstream reports.'),
+    .describe(
+      'The model name in responses: the one that the client requested, or the one that the upstream reports. In the same protocol, only an alias or a prefix replaces the latter.',
+    ),
   prices,
   default_price: price.describe('The price of models without a known one. Without it, their cost is unknown.').exactOptional(),
   budgets,

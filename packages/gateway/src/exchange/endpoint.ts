@@ -2,6 +2,7 @@
 
 import type { CanonicalError, ClientRequest, Codec, Exchange, ExchangeOptions, Note, ProviderProfile } from '@sluice/core';
 import { buildTokenEstimate, CODECS } from '@sluice/core/engine';
+import { repairInPlace } from '@sluice/core/internal';
 import type { ModelInAnswer } from '../config/options.ts';
 import type { Logger } from '../observe/log.ts';
 import type { Call } from '../upstream/dialer.ts';
@@ -69,6 +70,7 @@ export class ChatEndpoint implements Endpoint {
       // Passed bytes contain what is to be skipped.
       passthrough: !repair && onMalformed === 'fail',
       passRequest,
+      repair: repairInPlace,
       tap: 'usage',
       now: readWallClock,
       maxLineBytes: eventBytes,

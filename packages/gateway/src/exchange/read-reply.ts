@@ -56,8 +56,8 @@ function convertWhole(received: WholeReply, { exchange, candidate, onStrange }: 
     onStrange(readHead(body));
     throw new CodecError(createInvalidResponseError(formatProvider(candidate), headers));
   }
-  const reply = exchange.response({ status, headers, body: parsed });
-  return exchange.isPassing ? { status: reply.status, headers: reply.headers, body: reply.body, bytes: body } : reply;
+  const { text: kept, ...reply } = exchange.response({ status, headers, body: parsed, text });
+  return kept === undefined ? reply : { ...reply, bytes: kept === text ? body : Buffer.from(kept) };
 }
 
 function isStream(body: Buffer): boolean {

@@ -50,6 +50,8 @@ interface Entry {
   /** The canonical response as JSON. */
   readonly text: string;
   readonly provider: Provider;
+  /** The provider's name of the model. */
+  readonly model: string;
   readonly sealing: Sealing | undefined;
   readonly requestId: string;
   /** When the response was sent, for protocols that name it: Unix seconds. */
@@ -103,7 +105,7 @@ export class ResponseCache {
         if (entry || !response || !isComplete(response)) return;
         const seconds = Math.floor(Date.now() / 1000);
         const [text, provider] = [JSON.stringify(response), describe(candidate)];
-        this.#add(digest, { text, provider, sealing, requestId: request.id, seconds });
+        this.#add(digest, { text, provider, model: candidate.model, sealing, requestId: request.id, seconds });
       },
     };
   }
@@ -199,17 +201,32 @@ const COMPLETE: ReadonlySet<unknown> = new Set(['end_turn', 'stop_sequence', 'to
 const describe = ({ provider: { id, protocol, base_url } }: Candidate): Provider => ({ id, protocol, base_url });
 
 function createHit(
-  { text, provider, sealing, requestId, seconds }: Entry,
+  { text, provider, model, sealing, requestId, seconds }: Entry,
   { client, wire, state, directory }: ModelRequest,
   request: CanonicalRequest,
 ): CacheHit {
-  const response: CanonicalResponse = JSON.parse(text);
+  const saved: CanonicalResponse = JSON.parse(text);
   const now = (): number => seconds;
   const from = CODECS[provider.protocol];
+  const isSame = provider.protocol === client.id;
   // A server of the client's protocol writes these fields itself.
-  const envelope = provider.protocol === client.id ? undefined : state?.convertedEnvelope;
-  const policy = POLICIES[directory.modelInAnswer];
-  const options: ResponseOptions = { from, to: client, provider, request, now, policy, isRenamed: false, sealing, envelope };
+  const envelope = isSame ? undefined : state?.convertedEnvelope;
+  const isRenamed = directory.modelInAnswer === 'requested' && request.model !== model;
+  const response = isSame && isRenamed ? { ...saved, model: request.model } : saved;
+  const policy = POLICIES[isSame ? 'answered' : directory.modelInAnswer];
+  // What such a server has sent does not depend on the request, where its protocol leaves nothing out.
+  const known = isSame && !client.isUnrequested ? undefined : request;
+  const options: ResponseOptions = {
+    from,
+    to: client,
+    provider,
+    request: known,
+    now,
+    policy,
+    isRenamed: false,
+    sealing,
+    envelope,
+  };
   const message = `repeats the response of request ${requestId}; not sent upstream`;
   return {
     encode: () => encodeResponse(response, options),

@@ -98,7 +98,7 @@ The next target gets the same request with what the client has received as a tra
 - With a single target, the same target continues, after the usual pause.
 - Text and completed tool calls are continued. Thinking, citations, logprobs, refusals, audio, structured output, several choices, tool calls that are not complete, requests that end with an assistant message, and responses of more than 1,048,576
   characters are not: they end with an error.
-- Responses are decoded and encoded again, also where they would be passed through unchanged. Thinking of the continuing target before its text is not sent.
+- A response in the client's own protocol is passed through until it breaks, and from there on decoded and encoded, as all others are from their start. The end of a text waits until it is known whether something follows it. Thinking of the continuing target before its text is not sent.
 - The ledger has both attempts. The usage of the first is an estimate unless the upstream has reported it. The client gets the usage that the last upstream reports. The log and the note \`stream.continued\` name the target that continued.
 
 A target that accepts a prefill is trusted to continue it: if it starts a different response instead, nothing shows that. Set \`profile: { prefill: false }\` for such a provider.

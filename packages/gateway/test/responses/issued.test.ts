@@ -74,7 +74,7 @@ describe('a client that sends its whole conversation', () => {
     expect(two.got.at(-1)).not.toContain('msg_up');
     expect(two.got.at(-1)).toContain('the first answer');
     const changes = (await gateway.ended(moved.id))['changes'];
-    expect(changes).toEqual([expect.objectContaining({ code: 'DROPPED', feature: 'reasoning.encrypted_content' })]);
+    expect(changes).toContainEqual(expect.objectContaining({ code: 'DROPPED', feature: 'reasoning.encrypted_content' }));
     // Each account gets its own again.
     const whole = [question, ...first, question, ...readOutput(moved.text), question];
     await post({ model: 'up0/m', input: whole, stream });

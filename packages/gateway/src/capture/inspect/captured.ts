@@ -2,6 +2,7 @@
 
 import { type CanonicalError, createExchange, type Exchange, type ExchangeOptions } from '@sluice/core';
 import { CODECS } from '@sluice/core/engine';
+import { repairInPlace } from '@sluice/core/internal';
 import { redactPatterns } from '../../config/secret-patterns.ts';
 import { ResponseMeter } from '../../exchange/limits.ts';
 import { formatProvider } from '../../exchange/response-errors.ts';
@@ -25,8 +26,10 @@ export function createCapturedExchange(
   attempt: CapturedAttempt,
   conversion: Conversion,
 ): Exchange {
+  const { inPlace, ...kept } = conversion;
   const options: ExchangeOptions = {
-    ...conversion,
+    ...kept,
+    ...(inPlace && { repair: repairInPlace }),
     tap: 'usage',
     ...(attempt.clock.length > 0 && { now: repeatClock(attempt.clock) }),
   };
