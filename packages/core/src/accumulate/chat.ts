@@ -369,13 +369,14 @@ export class ChatChoice {
     if (countKeys(choice) !== known) this.#choiceFields.look(choice);
   }
 
-  #pushDelta(delta: WireDelta, logprobs?: unknown): void {
+  /** `isWhole`: the delta is a whole message. */
+  #pushDelta(delta: WireDelta, logprobs?: unknown, isWhole = false): void {
     const { content, role, tool_calls: calls, refusal, function_call: legacy, annotations, images, audio } = delta;
     const { reasoning_content, reasoning, reasoning_text, reasoning_details: details } = delta;
     if (typeof content === 'string') this.#text += this.#snapshots.push(content, isSet(logprobs));
     else if (content) this.#pushParts(toParts(content));
     if (delta.thinking_blocks) this.#pushThinking(delta.thinking_blocks);
-    if (calls) this.#pushCalls(isObject(calls) ? [calls] : calls);
+    if (calls) this.#pushCalls(isObject(calls) ? [calls] : calls, isWhole);
     if (role && typeof role === 'string') this.role = role;
     if (reasoning_content || reasoning || reasoning_text || details) this.#pushReasoning(delta);
     if (isFilledText(refusal)) this.refusal = (this.refusal ?? '') + refusal;
@@ -390,9 +391,9 @@ export class ChatChoice {
     this.#deltaFields.look(delta);
   }
 
-  #pushCalls(entries: unknown): void {
+  #pushCalls(entries: unknown, isWhole = false): void {
     this.#calls ??= new ToolCallAssembler(this.#limits, callIdSeed(this.#idSeed, this.index));
-    this.#calls.push(entries);
+    this.#calls.push(entries, isWhole);
   }
 
   /** `function_call`, the form before tool calls: one call without an id. */
@@ -546,7 +547,7 @@ export class ChatChoice {
     if (this.#annotations.items.length > 0) delete missing['annotations'];
     if (this.#images.length > 0) delete missing['images'];
     if (this.#audio) delete missing['audio'];
-    this.#pushDelta(missing);
+    this.#pushDelta(missing, undefined, true);
   }
 
   toJSON(): ChatChoiceState {

@@ -45,19 +45,19 @@ export class ToolCallAssembler {
 
   /**
    * Adds one tool-call delta, the `tool_calls` list of a chunk, or the chunk (its first choice). Anything else is
-   * ignored.
+   * ignored. `isWhole`: the list is that of a whole message, where every entry with a name is a call.
    */
-  push(input: unknown): void {
-    if (Array.isArray(input)) this.#tracker.push(input);
-    else if (isObject(input)) this.#pushObject(input);
+  push(input: unknown, isWhole = false): void {
+    if (Array.isArray(input)) this.#tracker.push(input, isWhole);
+    else if (isObject(input)) this.#pushObject(input, isWhole);
   }
 
-  #pushObject(input: JsonObject): void {
+  #pushObject(input: JsonObject, isWhole: boolean): void {
     const { choices, delta, message, tool_calls: calls } = input;
-    if (Array.isArray(choices)) this.push(choices[0]);
-    else if (calls !== undefined) this.push(calls);
-    else if (isObject(delta)) this.#pushObject(delta);
-    else if (isObject(message)) this.#pushObject(message);
+    if (Array.isArray(choices)) this.push(choices[0], isWhole);
+    else if (calls !== undefined) this.push(calls, isWhole);
+    else if (isObject(delta)) this.#pushObject(delta, isWhole);
+    else if (isObject(message)) this.#pushObject(message, true);
     else if (isDelta(input)) this.#tracker.push([input]);
   }
 

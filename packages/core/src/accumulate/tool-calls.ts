@@ -44,8 +44,11 @@ export class CallTracker {
     return this.calls.some((call) => !isProviderExecuted(call));
   }
 
-  /** Adds the `tool_calls` of one delta. Anything that is not a list of objects is ignored. */
-  push(entries: unknown): void {
+  /**
+   * Adds the `tool_calls` of one delta, or of a whole message (`isWhole`). Anything that is not a list of objects is
+   * ignored.
+   */
+  push(entries: unknown, isWhole = false): void {
     if (!Array.isArray(entries) || entries.length === 0) return;
     if (entries.length === 1) {
       const entry = entries[0];
@@ -53,9 +56,9 @@ export class CallTracker {
       return;
     }
     const readings = entries.filter(isObject).map(readToolCall);
-    const before = this.#isContinuedBatch(readings) ? this.batch : undefined;
+    const before = !isWhole && this.#isContinuedBatch(readings) ? this.batch : undefined;
     const batch: PendingCall[] = [];
-    for (const [i, reading] of readings.entries()) batch.push(this.#accept(reading, before?.[i], batch));
+    for (const [i, reading] of readings.entries()) batch.push(this.#accept(reading, before?.[i], batch, isWhole));
     // A call that was merged into the one before no longer exists.
     this.batch = batch.filter(({ position }) => position >= 0);
   }
@@ -79,9 +82,15 @@ export class CallTracker {
     return true;
   }
 
-  /** `siblings`: the calls of earlier entries of the same chunk. */
-  #accept(delta: ToolCallReading, batched: PendingCall | undefined, siblings: readonly PendingCall[]): PendingCall {
-    const candidate = batched ? asSibling(batched) : this.#findCandidate(delta);
+  /** `siblings`: the calls of earlier entries of the same chunk. `isWhole`: 11, an entry with a name is a call of its own. */
+  #accept(
+    delta: ToolCallReading,
+    batched: PendingCall | undefined,
+    siblings: readonly PendingCall[],
+    isWhole = false,
+  ): PendingCall {
+    const isOwn = isWhole && delta.name !== undefined;
+    const candidate = batched ? asSibling(batched) : isOwn ? undefined : this.#findCandidate(delta);
     let call = candidate && this.#continued(candidate, delta, siblings);
     if (!call) {
       call = this.open();
@@ -113,8 +122,7 @@ export class CallTracker {
   /** The call that the delta continues; undefined when it opens a new one. */
   #continued(candidate: Candidate, delta: ToolCallReading, siblings: readonly PendingCall[]): PendingCall | undefined {
     const { call, idMatch } = candidate;
-    const isAnonymous = delta.id === undefined && delta.index === undefined;
-    if (isAnonymous && delta.name !== undefined && siblings.includes(call)) return undefined; // 6
+    if (isAnotherEntry(call, delta) && siblings.includes(call)) return undefined; // 6
     const { isOpen } = call;
     if (!continuesCall(candidate, delta, this.idsChange)) return undefined;
     if (!isOpen) return this.#repeats(call, idMatch, delta) ? call : undefined;
@@ -541,6 +549,14 @@ function continuesName({ arguments: argumentText, isNamedLate }: PendingCall, co
 /** 1: servers that give one id to several calls give each its own index. */
 const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
   delta.index !== undefined && index !== undefined && index !== delta.index;
+
+/** 6: whether a delta cannot belong to a call that another entry of the same chunk opened or continued. */
+function isAnotherEntry(call: PendingCall, delta: ToolCallReading): boolean {
+  const { id, index, name } = delta;
+  if (name === undefined) return false;
+  if (id === undefined && index === undefined) return true;
+  return call.name !== '' && name !== call.name && !call.isOpen && call.compare(delta) === IS_SAME;
+}
 
 const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean => snapshot === undefined && fragment.trim() === '';
 

@@ -61,6 +61,32 @@ const ROWS: Row[] = [
     ],
   },
   {
+    name: '6 entries of one chunk with other names and whole arguments are two calls, whatever their id',
+    chunks: [
+      [
+        { id: 'a', function: f('f', '{}') },
+        { id: 'a', function: f('g', '{}') },
+      ],
+    ],
+    calls: [
+      { id: 'a', name: 'f', arguments: '{}' },
+      { name: 'g', arguments: '{}' },
+    ],
+  },
+  {
+    name: '6 entries of one chunk with one index, other names and whole arguments are two calls',
+    chunks: [
+      [
+        { index: 0, function: f('f', '{"x":1}') },
+        { index: 0, function: f('fg', '{"x":1}') },
+      ],
+    ],
+    calls: [
+      { name: 'f', arguments: '{"x":1}' },
+      { name: 'fg', arguments: '{"x":1}' },
+    ],
+  },
+  {
     name: '2 an id that changes within a call stays in the call',
     chunks: [[{ index: 0, id: 'a', function: f('f', '{"x"') }], [{ index: 0, id: 'b', function: f(undefined, ':1}') }]],
     calls: [{ id: 'a', name: 'f', arguments: '{"x":1}' }],
@@ -285,6 +311,42 @@ test.each(ROWS)('$name, resumed from JSON at every point', ({ chunks }) => {
     for (const chunk of chunks.slice(cut)) resumed.push(chunk);
     expect(resumed.finish()).toEqual(whole);
   }
+});
+
+describe('11 the list of a whole message has one call for every name', () => {
+  const entry = (name: string | undefined, args: string, more: Entry = { id: 'a' }): Entry => ({
+    ...more,
+    function: f(name, args),
+  });
+  const read = (tool_calls: Entry[]): unknown[] => {
+    const calls = new ToolCallAssembler();
+    calls.push({ choices: [{ index: 0, message: { role: 'assistant', tool_calls } }] });
+    return calls.finish().map(({ name, arguments: text }) => `${name}(${text})`);
+  };
+
+  test.each<[string, Entry[], string[]]>([
+    ['one id and the same arguments', [entry('f', '{}'), entry('g', '{}'), entry('h', '{}')], ['f({})', 'g({})', 'h({})']],
+    ['the same call twice', [entry('f', '{"x":1}'), entry('f', '{"x":1}')], ['f({"x":1})', 'f({"x":1})']],
+    ['one name begins like the other', [entry('f', '{}'), entry('fg', '{}')], ['f({})', 'fg({})']],
+    [
+      'one index',
+      [entry('f', '{"a":1}', { index: 0, id: 'a' }), entry('g', '{"a":1}', { index: 0, id: 'a' })],
+      ['f({"a":1})', 'g({"a":1})'],
+    ],
+    ['no ids', [entry('f', '{}', {}), entry('f', '{}', {})], ['f({})', 'f({})']],
+    ['arguments that were cut', [entry('f', '{"a":'), entry('g', '{"b":1}')], ['f({"a":)', 'g({"b":1})']],
+    ['pieces without a name', [entry('f', '{"a":'), entry(undefined, '1}'), entry('g', '{}')], ['f({"a":1})', 'g({})']],
+  ])('%s', (_, entries, expected) => {
+    expect(read(entries)).toEqual(expected);
+  });
+
+  test('ids stay unique', () => {
+    const calls = new ToolCallAssembler();
+    calls.push([entry('f', '{}'), entry('f', '{}')], true);
+    const [first, second] = calls.finish();
+    expect(first?.id).toBe('a');
+    expect(second?.id).not.toBe('a');
+  });
 });
 
 describe('one call', () => {

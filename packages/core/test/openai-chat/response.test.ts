@@ -35,6 +35,11 @@ const DECODE: { name: string; wire: Json; want: object }[] = [
     wire: body({ reasoning_details: [{ type: 'reasoning.text', text: 'H', index: 0 }], content: 'T' }),
     want: { content: [{ thinking: 'H' }, { text: 'T' }] },
   },
+  {
+    name: 'calls that share an id are as many as the message lists',
+    wire: body({ tool_calls: [call('a', 'f', '{}'), call('a', 'g', '{}'), call('a', 'g', '{}')] }),
+    want: { content: [{ id: 'a', name: 'f' }, { name: 'g' }, { name: 'g' }] },
+  },
   { name: '#42 no usage is no usage', wire: body({ content: 'T' }), want: { stop_reason: 'end_turn' } },
   {
     name: '#43 #44 cached and written tokens are parts of the input',

@@ -32,7 +32,7 @@ import { isFilledText, isObject, type JsonObject, parseJson, sameJson } from '..
 import type { Report, RuleId } from '../../rules/index.ts';
 import { audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING, toChatLogprobs } from './blocks.ts';
 import { decodeStop, isStandardStop } from './outcome.ts';
-import { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireDelta } from './wire.ts';
+import { CHOICE_FIELDS, DELTA_FIELDS, isWholeMessage, WHOLE_MESSAGE, type WireChoice, type WireDelta } from './wire.ts';
 
 /** Decodes one choice of a chat stream: deltas to blocks. */
 export class ChoiceDecoder implements Repeatable {
@@ -134,8 +134,8 @@ export class ChoiceDecoder implements Repeatable {
     else if (typeof content === 'object' && content) this.#pushParts(toParts(content), logprobs);
     else if (logprobs) this.#pushText('', logprobs);
     if (isFilledText(refusal)) this.#pushRefusal(refusal, logprobs);
-    if (Array.isArray(calls)) this.#pushCalls(calls);
-    else if (isObject(calls)) this.#pushCalls([calls]);
+    if (Array.isArray(calls)) this.#pushCalls(calls, isWholeMessage(delta));
+    else if (isObject(calls)) this.#pushCalls([calls], false);
     const legacyCall = readLegacyCall(legacy);
     if (legacyCall) this.#pushLegacyCall(legacyCall);
     this.#pushMedia(delta);
@@ -205,9 +205,9 @@ export class ChoiceDecoder implements Repeatable {
     this.#blocks.write(REFUSAL, { type: 'text_delta', text, refusal: true, ...(logprobs && { logprobs }) });
   }
 
-  #pushCalls(entries: unknown[]): void {
+  #pushCalls(entries: unknown[], isWhole: boolean): void {
     for (const entry of entries) inspectCall(entry, this.#offset, this.#context.report);
-    this.#tracker().push(entries);
+    this.#tracker().push(entries, isWhole);
   }
 
   /** The deprecated form: one call without an id. */
@@ -291,7 +291,7 @@ export class ChoiceDecoder implements Repeatable {
   #readWhole(): void {
     const whole = this.#whole;
     if (!whole) return;
-    const missing: WireDelta & JsonObject = { ...whole };
+    const missing: WireDelta & JsonObject & { [WHOLE_MESSAGE]: true } = { ...whole, [WHOLE_MESSAGE]: true };
     const drop = (isSeen: boolean, ...keys: string[]) => {
       if (isSeen) for (const key of keys) delete missing[key];
     };

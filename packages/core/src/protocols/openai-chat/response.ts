@@ -37,6 +37,7 @@ import {
   REASONING_NAMES,
   readChoiceExtensions,
   readLogprobsRest,
+  WHOLE_MESSAGE,
 } from './wire.ts';
 
 // ---- decode
@@ -143,7 +144,11 @@ function asDelta(choice: JsonObject): JsonObject {
   if (!isObject(message)) return choice;
   const names = findReasoningNames(message);
   const logprobs = readLogprobsRest(choice['logprobs']);
-  const delta = names ? { ...message, [REASONING_NAMES]: names } : message;
+  const isMarked = listOrEmpty(message['tool_calls']).length > 1;
+  const delta =
+    names || isMarked
+      ? { ...message, ...(names && { [REASONING_NAMES]: names }), ...(isMarked && { [WHOLE_MESSAGE]: true }) }
+      : message;
   return Object.assign(rest, { delta }, logprobs && { [LOGPROBS_REST]: logprobs });
 }
 

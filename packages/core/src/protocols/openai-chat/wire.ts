@@ -3,6 +3,7 @@
  * them.
  */
 
+import type { WireDelta } from '../../accumulate/chat-delta.ts';
 import type { TokenLogprob } from '../../canonical/message.ts';
 import type { CacheControl, Extensions, Node } from '../../canonical/protocol.ts';
 import { keepFields, readFields } from '../../codec/extensions.ts';
@@ -12,6 +13,12 @@ import { decodeBreakpoint, isBreakpoint, isTtl } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 
 export { CHOICE_FIELDS, DELTA_FIELDS, type WireChoice, type WireChunk, type WireDelta } from '../../accumulate/chat-delta.ts';
+
+/** Marks a whole message that is read in place of a delta. */
+export const WHOLE_MESSAGE: unique symbol = Symbol('whole message');
+
+/** Whether a delta is a whole message. */
+export const isWholeMessage = (delta: WireDelta & { [WHOLE_MESSAGE]?: true }): boolean => delta[WHOLE_MESSAGE] === true;
 
 /** Reads the extensions of a node: wire fields without a canonical place. */
 export const readExtensions = (node: Node): JsonObject => readFields(node, 'openai-chat');
