@@ -76,6 +76,10 @@ export function copyQuery(path: string, url: URL): void {
 
 // ---- content and tools
 
+/** Whether a part is text without a character. Clients that send one struct for all parts have an empty text in others. */
+export const isEmptyText = ({ type, text }: JsonObject): boolean =>
+  text === '' && (type === 'text' || type === 'input_text' || type === 'output_text');
+
 /**
  * The media type and base64 data of a data URL; undefined for any other text. Not a regular expression, because it
  * backtracks: 60 kB took 20 s.
@@ -83,14 +87,38 @@ export function copyQuery(path: string, url: URL): void {
 export function splitDataUrl(url: string): { media_type: string; data: string } | undefined {
   if (url.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return undefined;
   const comma = url.indexOf(',');
-  const head = url.slice(SCHEME.length, Math.max(comma, SCHEME.length));
-  if (head.slice(-ENCODING.length).toLowerCase() !== ENCODING) return undefined;
-  return { media_type: head.slice(0, head.indexOf(';')), data: url.slice(comma + 1) };
+  if (comma < 0) return undefined;
+  const head = url.slice(SCHEME.length, comma);
+  const [type = ''] = head.split(';', 1);
+  const data = url.slice(comma + 1);
+  if (head.slice(-ENCODING.length).toLowerCase() === ENCODING) return { media_type: type, data };
+  return IS_TEXT.test(type) ? { media_type: type || 'text/plain', data: encodeBase64(unescapeBytes(data)) } : undefined;
 }
+
+/** Types that are written with percent escapes. Others are more likely base64 without its mark. */
+const IS_TEXT = /^$|^text\/|\+xml$|^application\/(xml|json)$/i;
 
 const SCHEME = 'data:';
 
 const ENCODING = ';base64';
+
+/** The bytes of percent-encoded text. */
+function unescapeBytes(text: string): Uint8Array {
+  const bytes = new TextEncoder().encode(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    const escaped = byte === PERCENT ? readHex(bytes[at + 1]) * 16 + readHex(bytes[at + 2]) : Number.NaN;
+    if (!Number.isNaN(escaped)) at += 2;
+    bytes[length++] = Number.isNaN(escaped) ? byte : escaped;
+  }
+  return bytes.subarray(0, length);
+}
+
+const PERCENT = 0x25;
+
+/** The value of a hexadecimal digit, or NaN. */
+const readHex = (code = 0): number => Number.parseInt(String.fromCharCode(code), 16);
 
 /**
  * The tools of `found` that are not declared yet, marked as hoisted. The first declaration of a name wins. Changes the

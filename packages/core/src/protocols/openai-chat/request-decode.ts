@@ -33,7 +33,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, isStrict, missing, noteDropped, noteRepaired } from '../../codec/report.ts';
-import { isBreakpoint, isDetail, splitDataUrl } from '../../codec/requests.ts';
+import { isBreakpoint, isDetail, isEmptyText, splitDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { addSignatures, decodeReasoning, REASONING_FIELDS } from './blocks.ts';
 import { readModelFromPath } from './endpoints.ts';
@@ -582,7 +582,7 @@ function decodeParts<Block extends { type: string }>(
     if (typeof value === 'string') return value === '' ? [] : [traceNode(site.at, { type: 'text', text: value }, context)];
     const part = expectObject(value, site.at);
     const type = expectText(part['type'], `${site.at}.type`);
-    if (part['text'] === '') return [];
+    if (isEmptyText(part)) return [];
     const decode = Object.hasOwn(table, type) ? table[type] : undefined;
     const block = decode ? decode(part, site) : ({ type: 'opaque', origin: 'openai-chat', raw: part } satisfies OpaqueBlock);
     return [tracePart(site.at, block, part, context)];

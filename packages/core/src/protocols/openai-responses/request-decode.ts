@@ -31,7 +31,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, isStrict, missing, noteRepaired } from '../../codec/report.ts';
-import { decodeBreakpoint, isDetail, splitDataUrl } from '../../codec/requests.ts';
+import { decodeBreakpoint, isDetail, isEmptyText, splitDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
 import { decodeReasoning } from './blocks.ts';
 import { isDerivedId } from './endpoints.ts';
@@ -451,7 +451,7 @@ function decodeContent(content: unknown, param: string, scope: Scope): Part[] {
   return (optional(content, param, expectList) ?? []).flatMap((value, i): Part[] => {
     const inner = `${param}[${i}]`;
     const part = typeof value === 'string' ? { type: 'input_text', text: value } : expectObject(value, inner);
-    if (part['text'] === '') return [];
+    if (isEmptyText(part)) return [];
     const type = expectText(part['type'], `${inner}.type`);
     const decode = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
     const block: Part = decode ? decode(part, inner) : { type: 'opaque', origin: PROTOCOL, raw: part };
