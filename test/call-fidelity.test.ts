@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { findInexactNumber } from '../packages/core/src/codec/requests.ts';
 import { CODECS, decodeRequest } from '../packages/core/src/engine/index.ts';
 import { convertResponse } from '../packages/core/src/engine/response.ts';
 import { type CodecError, convertRequest, type ProtocolId } from '../packages/core/src/index.ts';
+import { findInexactNumber } from '../packages/core/src/json/literals.ts';
 import { assemble, convert } from '../packages/lab/src/prove/wire.ts';
 
 type Json = Record<string, unknown>;
@@ -195,6 +195,107 @@ describe('numbers in arguments', () => {
       expect(run('{"n":12}', true).notes.filter(({ feature }) => feature === 'tool_use.input.precision')).toEqual([]);
       expect(() => run(TEXT, true)).toThrow(expect.objectContaining({ name: 'CodecError' }) as CodecError);
     });
+  });
+});
+
+describe('numbers in arguments that are JSON values', () => {
+  const ARGS = '{"id":12345678901234567890,"list":[{"e":1e400}],"x":0.1}';
+  const OPENAI = ['openai-chat', 'openai-responses'] as const;
+  const VALUES = ['anthropic-messages', 'gemini'] as const;
+
+  const anthropic = `{"id":"m","type":"message","role":"assistant","model":"c","stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2},"content":[{"type":"tool_use","id":"t","name":"f","input":${ARGS}}]}`;
+  const gemini = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","args":${ARGS}}}]},"finishReason":"STOP","index":0}]}`;
+  const chat = `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":${ARGS}}}]}}]}`;
+  const WHOLE: [ProtocolId, string][] = [
+    ['anthropic-messages', anthropic],
+    ['gemini', gemini],
+    ['openai-chat', chat],
+  ];
+
+  const read = (from: ProtocolId, to: ProtocolId, text: string, strict = false) =>
+    convertResponse(JSON.parse(text), { from: CODECS[from], to: CODECS[to], model: 'm', text, policy: { strict } });
+
+  test.each(WHOLE.flatMap(([from, text]) => OPENAI.map((to) => [from, to, text] as const)))(
+    'a whole response of %s to %s keeps their text',
+    (from, to, text) => {
+      const { body, notes } = read(from, to, text);
+      expect(JSON.stringify(body)).toContain(JSON.stringify(ARGS));
+      expect(notes.filter(({ feature }) => feature === 'tool_use.input.precision')).toEqual([]);
+    },
+  );
+
+  test.each(WHOLE.flatMap(([from, text]) => VALUES.map((to) => [from, to, text] as const)))(
+    'a whole response of %s to %s notes the change, and strict mode rejects it',
+    (from, to, text) => {
+      const found = read(from, to, text).notes.filter(({ feature }) => feature === 'tool_use.input.precision');
+      expect(found).toMatchObject([{ code: 'DROPPED', message: expect.stringContaining('12345678901234567890') }]);
+      expect(() => read(from, to, text, true)).toThrow('loses precision');
+    },
+  );
+
+  const start = `event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"c","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}\n\nevent: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":${ARGS}}}\n\nevent: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\nevent: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n`;
+  const STREAMS: [ProtocolId, string][] = [
+    ['gemini', `data: ${gemini}\r\n\r\n`],
+    ['anthropic-messages', start],
+    [
+      'openai-chat',
+      `data: ${chat.replace('"message":', '"delta":').replace('chat.completion', 'chat.completion.chunk')}\n\ndata: [DONE]\n\n`,
+    ],
+  ];
+
+  test.each(
+    STREAMS.flatMap(([from, text]) => [...OPENAI, ...VALUES].filter((to) => to !== from).map((to) => [from, to, text] as const)),
+  )('a stream of %s to %s keeps their text', (from, to, text) => {
+    const out = Buffer.concat(convert(from, to, [new TextEncoder().encode(text)])).toString();
+    expect(out).toContain('12345678901234567890');
+    expect(out).toContain('1e400');
+  });
+
+  test.each(OPENAI)('the history of an Anthropic client keeps its text for %s', (to) => {
+    const text = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":${ARGS}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}]}`;
+    const { body } = convertRequest(JSON.parse(text), { from: 'anthropic-messages', to, model: 'm', text });
+    expect(JSON.stringify(body)).toContain(JSON.stringify(ARGS));
+  });
+
+  test('results of Gemini clients keep theirs', () => {
+    const text = `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":${ARGS}}}]}]}`;
+    const { body } = convertRequest(JSON.parse(text), { from: 'gemini', to: 'openai-chat', model: 'm', text });
+    expect(JSON.stringify(body)).toContain('12345678901234567890');
+  });
+
+  test('equal values of different numbers stay distinct', () => {
+    const ids = ['12345678901234567890', '12345678901234567891'];
+    const parts = ids.map((id) => `{"functionCall":{"name":"f","args":{"id":${id}}}}`).join();
+    const text = `{"candidates":[{"content":{"role":"model","parts":[${parts}]},"finishReason":"STOP"}]}`;
+    const { body } = read('gemini', 'openai-chat', text);
+    for (const id of ids) expect(JSON.stringify(body)).toContain(id);
+  });
+
+  test('text that does not belong to the body is not used', () => {
+    const other = anthropic.replace('12345678901234567890', '99345678901234567890');
+    const { body } = convertResponse(JSON.parse(anthropic), {
+      from: CODECS['anthropic-messages'],
+      to: CODECS['openai-chat'],
+      text: other,
+    });
+    expect(JSON.stringify(body)).not.toContain('99345678901234567890');
+    expect(JSON.stringify(body)).toContain('12345678901234567000');
+  });
+
+  test.each([
+    ['a name twice', '{"a":{"id":12345678901234567890},"a":{"id":1}}', '{\\"a\\":{\\"id\\":1}}'],
+    ['__proto__', '{"__proto__":{"id":12345678901234567890}}', '12345678901234567890'],
+    ['escaped names', '{"\\u0061":12345678901234567890}', '12345678901234567890'],
+  ])('%s', (_, args, expected) => {
+    expect(JSON.stringify(read('anthropic-messages', 'openai-chat', anthropic.replace(ARGS, args)).body)).toContain(expected);
+  });
+
+  test('long arguments are searched once', () => {
+    const args = `{"ids":[${'12345678901234567890,'.repeat(100_000)}1],"deep":${'['.repeat(200)}${']'.repeat(200)}}`;
+    const parts = Array.from({ length: 20 }, () => `{"functionCall":{"name":"f","args":${args}}}`).join();
+    const text = `{"candidates":[{"content":{"role":"model","parts":[${parts}]},"finishReason":"STOP"}]}`;
+    const { body } = read('gemini', 'openai-chat', text);
+    expect(JSON.stringify(body)).toContain('12345678901234567890,1]');
   });
 });
 

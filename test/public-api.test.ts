@@ -74,6 +74,7 @@ const API: Record<string, string[]> = {
     ],
     ...[
       'learnProfile',
+      'listInexactNumbers',
       'normalizeField',
       'ownError',
       'parseDeployment',

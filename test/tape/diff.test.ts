@@ -69,6 +69,15 @@ describe('comparison of results', () => {
     expect(pathsOf(BASE, text)).toEqual(paths);
   });
 
+  test('different: arguments whose numbers are equal only after JSON.parse', () => {
+    const whole = (id: string): string =>
+      `{"id":"m","type":"message","role":"assistant","model":"c","stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2},"content":[{"type":"tool_use","id":"t","name":"f","input":{"id":${id}}}]}`;
+    expect(pathsOf(whole('12345678901234567890'), whole('12345678901234567891'))).toEqual(['content[0].numbers[0]']);
+    expect(pathsOf(whole('12345678901234567890'), whole('12345678901234567890 '))).toEqual([]);
+    const streamed = (id: string): string => BASE.replace('\\"a\\":1', `\\"a\\":${id}`);
+    expect(pathsOf(streamed('12345678901234567890'), streamed('12345678901234567891'))).toEqual(['content[1].numbers[0]']);
+  });
+
   const [, counted = ''] = DIFFERENT.find(([title]) => title === 'a usage') ?? [];
   const IN_OTHERS = (['anthropic-messages', 'openai-responses', 'gemini'] as const).flatMap((to) => [
     [to, 'without a usage', BASE] as const,

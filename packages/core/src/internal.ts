@@ -18,6 +18,7 @@ export { findJsonFault } from './json/fault.ts';
 export { findJsonStrings, type Span, withFields } from './json/fields.ts';
 export { isDeeperThan, isDeepText, parseJson } from './json/json.ts';
 export { MAX_JSON_DEPTH } from './json/limits.ts';
+export { listInexactNumbers } from './json/literals.ts';
 export { endOfString, JsonScanner } from './json/scanner.ts';
 export { GRAMMARS } from './protocols/index.ts';
 export { decodeUsage as decodeChatUsage } from './protocols/openai-chat/outcome.ts';

@@ -42,7 +42,28 @@ interface Row {
   stderr?: string[];
 }
 
+const LONG_ID = `{"id":"m","type":"message","role":"assistant","model":"c","stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2},"content":[{"type":"tool_use","id":"t","name":"f","input":{"id":12345678901234567890}}]}`;
+
 const ROWS: Row[] = [
+  {
+    name: 'a response with a number that JSON.parse changes',
+    argv: ['response', ...toChat, '--strict', 'a'],
+    world: { files: { a: LONG_ID } },
+    code: 0,
+    lines: [
+      {
+        body: { choices: [{ message: { tool_calls: [{ function: { arguments: '{"id":12345678901234567890}' } }] } }] },
+        notes: [],
+      },
+    ],
+  },
+  {
+    name: 'the same for a client that takes values: --strict rejects it',
+    argv: ['response', '--from', 'anthropic', '--to', 'gemini', '--strict', 'a'],
+    world: { files: { a: LONG_ID } },
+    code: 1,
+    lines: [{ error: { message: expect.stringContaining('loses precision') } }],
+  },
   {
     name: 'a request',
     argv: ['request', ...toAnthropic, 'a'],

@@ -30,10 +30,15 @@ export class CallTracker {
   readonly #maxCharacters: number;
   readonly #sink: ToolCallSink | undefined;
   readonly #idSeed: string;
+  readonly #write: typeof writeJson;
 
-  /** `idSeed`: derived ids are computed from it (the id of the response) and the position of the call. */
-  constructor(limits: ToolCallLimits, idSeed: string, sink?: ToolCallSink) {
+  /**
+   * `idSeed`: derived ids are computed from it (the id of the response) and the position of the call. `write`: makes text
+   * of arguments that are objects.
+   */
+  constructor(limits: ToolCallLimits, idSeed: string, sink?: ToolCallSink, write = writeJson) {
     this.#idSeed = idSeed;
+    this.#write = write;
     this.#maxCalls = limits.maxCalls ?? MAX_CALLS;
     this.#maxCharacters = limits.maxCharacters ?? MAX_ARGUMENT_CHARACTERS;
     this.#sink = sink;
@@ -252,7 +257,7 @@ export class CallTracker {
 
   #feed(call: PendingCall, delta: ToolCallReading): string {
     if (delta.snapshot !== undefined) {
-      const text = toText(delta.snapshot);
+      const text = expectShallow(this.#write(delta.snapshot));
       this.#count(text.length);
       call.arguments.replace(text);
       return '';
@@ -332,8 +337,7 @@ function joinName(current: string, name: string): string {
   return name.startsWith(current) ? name : current + name;
 }
 
-function toText(value: unknown): string {
-  const text = writeJson(value);
+function expectShallow(text: string | undefined): string {
   if (text === undefined) throw new LimitError('arguments nested too deeply to be written as text');
   return text;
 }
@@ -546,10 +550,6 @@ function continuesName({ arguments: argumentText, isNamedLate }: PendingCall, co
   return compared === IS_BLANK && (argumentText.snapshot || isNamedLate);
 }
 
-/** 1: servers that give one id to several calls give each its own index. */
-const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
-  delta.index !== undefined && index !== undefined && index !== delta.index;
-
 /** 6: whether a delta cannot belong to a call that another entry of the same chunk opened or continued. */
 function isAnotherEntry(call: PendingCall, delta: ToolCallReading): boolean {
   const { id, index, name } = delta;
@@ -557,6 +557,10 @@ function isAnotherEntry(call: PendingCall, delta: ToolCallReading): boolean {
   if (id === undefined && index === undefined) return true;
   return call.name !== '' && name !== call.name && !call.isOpen && call.compare(delta) === IS_SAME;
 }
+
+/** 1: servers that give one id to several calls give each its own index. */
+const isElsewhere = ({ index }: PendingCall, delta: ToolCallReading): boolean =>
+  delta.index !== undefined && index !== undefined && index !== delta.index;
 
 const hasNoArguments = ({ fragment, snapshot }: ToolCallReading): boolean => snapshot === undefined && fragment.trim() === '';
 

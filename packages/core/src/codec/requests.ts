@@ -5,7 +5,7 @@ import type { CacheControl, JsonSchema, ProtocolId } from '../canonical/protocol
 import type { CanonicalRequest, CanonicalTool, OutputFormat, ThinkingConfig, ToolMode } from '../canonical/request.ts';
 import { withSource } from '../canonical/source.ts';
 import type { JsonObject } from '../json/json.ts';
-import { endOfString, QUOTE } from '../json/scanner.ts';
+import { findInexactNumber, findSource } from '../json/literals.ts';
 import { sha256 } from '../passes/names.ts';
 import type { Rules, TargetRules } from '../passes/rules.ts';
 import { fitsStrictMode } from '../passes/schema/convert.ts';
@@ -81,8 +81,8 @@ export const isEmptyText = ({ type, text }: JsonObject): boolean =>
   text === '' && (type === 'text' || type === 'input_text' || type === 'output_text');
 
 /**
- * The media type and base64 data of a data URL; undefined for any other text. Not a regular expression, because it
- * backtracks: 60 kB took 20 s.
+ * The media type and base64 data of a data URL, which may be percent-encoded; undefined for any other text. Not a regular
+ * expression, because it backtracks: 60 kB took 20 s.
  */
 export function splitDataUrl(url: string): { media_type: string; data: string } | undefined {
   if (url.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return undefined;
@@ -434,6 +434,12 @@ const TTLS: readonly unknown[] = ['5m', '30m', '1h', '12h', '24h'] satisfies Cac
 
 // ---- numbers that JSON.parse changes
 
+/** The argument text of a call whose arguments came as a JSON value, where JSON.parse has changed a number of it. */
+export function keepSource(input: JsonObject): { input_raw?: string } {
+  const text = findSource(input);
+  return text === undefined ? {} : { input_raw: text };
+}
+
 /** Reports a number that loses precision because the target takes arguments as JSON values instead of text. */
 export function reportInexactNumbers(text: string, path: string, context: CodecContext): void {
   const literal = findInexactNumber(text);
@@ -442,49 +448,6 @@ export function reportInexactNumbers(text: string, path: string, context: CodecC
   const message = `the number ${shown} in the arguments of a tool call loses precision; sent as ${JSON.stringify(Number(literal))}`;
   noteDropped(context, { path, feature: 'tool_use.input.precision', message });
 }
-
-/**
- * The first number of a JSON text that JSON.parse changes: a long integer, too many decimals, an exponent out of range.
- */
-export function findInexactNumber(text: string): string | undefined {
-  if (!SUSPICIOUS.test(text)) return undefined;
-  for (let at = 0; at < text.length; at++) {
-    if (text.charCodeAt(at) === QUOTE) at = endOfString(text, at) - 1;
-    else {
-      NUMBER.lastIndex = at;
-      const literal = NUMBER.exec(text)?.[0];
-      if (literal === undefined) continue;
-      if (!isExact(literal)) return literal;
-      at += literal.length - 1;
-    }
-  }
-  return undefined;
-}
-
-/** A cheap test before the scan: only long numbers and those with an exponent can be inexact. */
-const SUSPICIOUS = /[\d.]{16}|\d[eE]/;
-
-const NUMBER = /-?\d[\d.eE+-]*/y;
-
-const isExact = (literal: string): boolean => {
-  const value = Number(literal);
-  return Number.isFinite(value) && normalizeDecimal(literal) === normalizeDecimal(String(value));
-};
-
-/** The significant digits and the exponent of a literal: equal for equal decimal values. */
-function normalizeDecimal(literal: string): string {
-  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e');
-  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
-  const digits = whole + fraction;
-  // Loops, because /0+$/ is quadratic on long runs of zeros.
-  let start = 0;
-  while (digits.charCodeAt(start) === ZERO) start++;
-  let end = digits.length;
-  while (end > start && digits.charCodeAt(end - 1) === ZERO) end--;
-  return `${digits.slice(start, end)}e${start === end ? 0 : Number(exponent) - fraction.length + digits.length - end}`;
-}
-
-const ZERO = 0x30;
 
 // ---- embeddings as base64
 

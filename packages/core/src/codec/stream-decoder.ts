@@ -5,6 +5,7 @@ import { type CanonicalError, ownError } from '../canonical/notes.ts';
 import { NOTHING, type Stage } from '../canonical/stage.ts';
 import { isObject, type JsonObject, parseJson, TOO_DEEP } from '../json/json.ts';
 import { MAX_JSON_DEPTH } from '../json/limits.ts';
+import { closeDocument, openDocument } from '../json/literals.ts';
 import { JsonNesting, OPEN_OBJECT } from '../json/scanner.ts';
 import type { SseFrame } from '../sse/encode.ts';
 import type { Emit } from './block-emitter.ts';
@@ -102,16 +103,20 @@ export class PayloadDecoder implements FrameDecoder {
   #acceptJson(frame: SseFrame, offset: number): void {
     this.#parsed = parseJson(frame.data);
     const value = this.#parsed ?? this.#salvage(frame, offset);
-    if (isObject(value)) this.#run(value, frame.event, offset);
+    if (isObject(value)) this.#run(value, frame.event, offset, frame.data);
     else if (value !== undefined) this.#acceptScalar(value, frame, offset);
   }
 
-  #run(value: JsonObject, event: string | undefined, offset: number): void {
+  /** `data`: the text of the value; empty when it is not known. */
+  #run(value: JsonObject, event: string | undefined, offset: number, data = ''): void {
     try {
       this.#onPayload?.(value);
+      if (data !== '') openDocument(value, data);
       this.#machine.payload(value, event, offset);
     } catch (error) {
       this.#failWith(error);
+    } finally {
+      if (data !== '') closeDocument();
     }
   }
 

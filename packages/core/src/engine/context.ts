@@ -40,6 +40,8 @@ export interface ConvertOptions<C extends RepairCodec = Codec> {
   newId?: ((prefix: string) => string) | undefined;
   /** Seals the upstream's opaque values where a client has to carry them; by default they are plain text. */
   sealing?: Sealing | undefined;
+  /** The JSON text of the body, where it was parsed: numbers that JSON.parse changes are taken from it. */
+  text?: string | undefined;
   /** Fields of responses for OpenAI Responses clients, such as `id` and `store`, that override what is derived. */
   envelope?: JsonObject | undefined;
 }

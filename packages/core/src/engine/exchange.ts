@@ -239,7 +239,8 @@ export class Exchange {
 
   /**
    * Converts a whole response; one with an error status is converted as an error. The result has a text where the response
-   * is passed on as it came, or with a few values changed in it.
+   * is passed on as it came, or with a few values changed in it. From the text of the reply, numbers that JSON.parse changes
+   * are kept.
    */
   response(reply: TextReply): TextReply {
     if (reply.status >= 400) return this.error(reply);
@@ -247,7 +248,7 @@ export class Exchange {
     if (this.#mode === 'passed') return this.#passReply(reply);
     const kept = this.#keepReply(reply);
     if (kept) return kept;
-    const converted = convertResponse(reply.body, this.#responseOptions());
+    const converted = convertResponse(reply.body, Object.assign(this.#responseOptions(), { text: reply.text }));
     this.#response = this.#options.tap === false ? undefined : converted.response;
     return this.#reply(reply, converted);
   }
@@ -456,10 +457,12 @@ export class Exchange {
   }
 
   /** Options for the request. */
-  #requestOptions({ path, headers }: WireRequest): RequestOptions {
+  #requestOptions({ path, headers, text: given }: ClientRequest): RequestOptions {
     const { provider, profile, policy, now, newId, model, stream, prefill, sealing } = this.#options;
     const [from, to] = [this.#client, this.#upstream];
-    return { from, to, provider, profile, policy, now, newId, model, stream, prefill, path, headers, sealing };
+    // A request in its own protocol is rather passed on as it came.
+    const text = from.id === to.id ? undefined : given;
+    return { from, to, provider, profile, policy, now, newId, model, stream, prefill, path, headers, sealing, text };
   }
 
   #streamOptions(request: CanonicalRequest | undefined, watched: StreamObservers = {}): StreamOptions {

@@ -11,6 +11,7 @@ import { extensionPath } from '../codec/extensions.ts';
 import type { Codec, CodecContext, HeaderBag, WireRequest } from '../codec/protocol.ts';
 import { explainNoContent, noteApproximated, noteDropped } from '../codec/report.ts';
 import { isObject } from '../json/json.ts';
+import { closeDocument, openDocument } from '../json/literals.ts';
 import { buildTarget, type ConvertOptions, createContext, findProfile, NoteList } from './context.ts';
 
 /**
@@ -32,7 +33,7 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
     locate: (path: string) => source.spell(path),
   };
   const decoding = decodeContext(options, reporting);
-  const request = from.request.decode(buildWire(body, options), decoding);
+  const request = decodeText(body, options, decoding);
   if (from.id !== to.id) reportProtocolOnlyFields(request, source, from, decoding);
   // Not a spread: one that adds fields gives the object a new shape, which makes all its readers slower.
   const sent: CanonicalRequest = Object.assign({}, request);
@@ -95,11 +96,20 @@ export interface ConvertedRequest extends Pick<WireRequest, 'body' | 'path' | 'h
  * ```
  */
 export function decodeRequest(body: unknown, options: DecodeOptions): CanonicalRequest {
-  return options.from.request.decode(buildWire(body, options), decodeContext(options, { note: () => undefined }));
+  return decodeText(body, options, decodeContext(options, { note: () => undefined }));
+}
+
+function decodeText(body: unknown, options: DecodeOptions, context: CodecContext): CanonicalRequest {
+  openDocument(body, options.text ?? '');
+  try {
+    return options.from.request.decode(buildWire(body, options), context);
+  } finally {
+    closeDocument();
+  }
 }
 
 /** Options for decoding a request. */
-export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy' | 'sealing'> {
+export interface DecodeOptions extends RequestSource, Pick<ConvertOptions, 'from' | 'policy' | 'sealing' | 'text'> {
   /** The model, where neither the path nor the body names it. */
   model?: string | undefined;
   stream?: boolean | undefined;

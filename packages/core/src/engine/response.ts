@@ -4,6 +4,7 @@ import type { CanonicalError, Note } from '../canonical/notes.ts';
 import type { Node } from '../canonical/protocol.ts';
 import { eachProtocolOnlyField } from '../codec/extensions.ts';
 import type { Codec, CodecContext, RepairCodec, WireReply } from '../codec/protocol.ts';
+import { closeDocument, openDocument } from '../json/literals.ts';
 import {
   buildTarget,
   type ConvertOptions,
@@ -62,7 +63,13 @@ export function readResponse(
 ): CanonicalResponse {
   const { from, request, model } = options;
   const profile = findProfile(from, options, request?.model);
-  const decoded = from.response.decode(body, createContext({ note: notes.add, profile }));
+  openDocument(body, options.text ?? '');
+  let decoded: CanonicalResponse;
+  try {
+    decoded = from.response.decode(body, createContext({ note: notes.add, profile }));
+  } finally {
+    closeDocument();
+  }
   expectShallowCalls(decoded);
   const response = adapt(decoded, notes);
   return model === undefined ? response : { ...response, model };

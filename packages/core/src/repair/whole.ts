@@ -8,6 +8,7 @@ import { encodeError, rewriteResponse } from '../engine/response.ts';
 import { rewriteResponseToStream, rewriteStreamToResponse } from '../engine/whole.ts';
 import { isObject } from '../json/json.ts';
 import type { RuleId } from '../rules/index.ts';
+import { decodeUtf8 } from '../sse/bytes.ts';
 import { isHarmful } from './stream.ts';
 
 /** Options of the repair of a whole response. */
@@ -29,7 +30,7 @@ export function repairResponse(
   for (const rule of rules) onFinding?.(rule);
   const isError = isObject(body) && (isObject(body['error']) || typeof body['error'] === 'string');
   if (!isError && ![...rules].some(isHarmful)) return undefined;
-  return attempt(codec, () => rewriteResponse(body, { from: codec, to: codec }).body);
+  return attempt(codec, () => rewriteResponse(body, { from: codec, to: codec, text: decodeUtf8(bytes) }).body);
 }
 
 /** Whether a whole response has nothing that would be repaired. */
@@ -42,9 +43,9 @@ const encoder = /* @__PURE__ */ new TextEncoder();
 export const repairStreamToResponse = (bytes: Uint8Array, { codec }: WholeRepairOptions): WireReply | undefined =>
   attempt(codec, () => rewriteStreamToResponse([bytes], { from: codec, to: codec }).body);
 
-/** A whole response that was sent where a stream was requested. An error stays a whole response. */
-export const repairResponseToStream = (body: unknown, { codec }: WholeRepairOptions): WireReply | undefined =>
-  attempt(codec, () => rewriteResponseToStream(body, { from: codec, to: codec }).body);
+/** A whole response that was sent where a stream was requested. An error stays a whole response. `text`: its JSON. */
+export const repairResponseToStream = (body: unknown, { codec }: WholeRepairOptions, text?: string): WireReply | undefined =>
+  attempt(codec, () => rewriteResponseToStream(body, { from: codec, to: codec, text }).body);
 
 /** The rules that a whole response violates, without those that only streams have. */
 function findViolations(bytes: Uint8Array, codec: RepairCodec): Set<RuleId> {

@@ -62,18 +62,19 @@ export interface ConversionResult {
 }
 
 /** A conversion whose source protocol is known. */
-type Detected = Conversion & { from: Codec };
+type Detected = Conversion & { from: Codec; text?: string | undefined };
 
 type Write = (bytes: Uint8Array) => Promise<void>;
 
 function convertBytes(bytes: Buffer, conversion: Conversion): ConversionResult {
   if (bytes.length > constants.MAX_STRING_LENGTH) throw new InputError('too_large', 'the document is too long to be parsed');
-  const body = parseJson(bytes.toString().replace(/^\ufeff/, ''));
+  const text = bytes.toString().replace(/^\ufeff/, '');
+  const body = parseJson(text);
   const from = conversion.from ?? detectCodec(bytes);
   if (!from) throw new InputError('unknown_protocol', UNKNOWN_PROTOCOL);
   const isLossy = !isUtf8(bytes);
   if (isLossy && conversion.isStrict) return { notes: [], failure: INVALID_UTF8 };
-  const result = convertDocument(body, { ...conversion, from });
+  const result = convertDocument(body, { ...conversion, from, text });
   return isLossy ? { ...result, notes: [NOT_UTF8, ...result.notes] } : result;
 }
 
@@ -142,8 +143,8 @@ function readHeaders(reply: object): Record<string, string> {
   return Object.fromEntries(Object.entries(reply.headers).map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
-function buildOptions({ from, to, model, isStrict, request }: Detected) {
-  return { from, to, policy: { strict: isStrict }, ...(model !== undefined && { model }), ...(request && { request }) };
+function buildOptions({ from, to, model, isStrict, request, text }: Detected) {
+  return { from, to, text, policy: { strict: isStrict }, ...(model !== undefined && { model }), ...(request && { request }) };
 }
 
 async function convertStream(source: Source, conversion: Conversion, io: CliIo, write: Write): Promise<ConversionResult> {

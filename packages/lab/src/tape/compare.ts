@@ -9,6 +9,7 @@ import {
   type Protocol,
 } from '@sluice/core';
 import { StreamAccumulator } from '@sluice/core/engine';
+import { listInexactNumbers } from '@sluice/core/internal';
 
 /** Reads a response for comparison. */
 export function readComparable(bytes: Uint8Array, protocol: Protocol | undefined, { all, events }: Closeness): Comparable {
@@ -72,7 +73,15 @@ function comparableBlock(block: ContentBlock): object {
   const { extensions: _, ...rest } = block;
   if (rest.type === 'tool_use') {
     const { type, name, kind, input, input_raw: raw } = rest;
-    return { type, name, ...(kind && { kind }), input: isEmpty(input) && raw ? raw : input };
+    // Numbers that a parsed value cannot hold are compared as they are written.
+    const numbers = listInexactNumbers(raw ?? '').toSorted();
+    return {
+      type,
+      name,
+      ...(kind && { kind }),
+      input: isEmpty(input) && raw ? raw : input,
+      ...(numbers.length > 0 && { numbers }),
+    };
   }
   if (rest.type === 'tool_result') return { ...rest, tool_use_id: undefined };
   if (rest.type === 'text' || rest.type === 'thinking') return { ...rest, signature: undefined };

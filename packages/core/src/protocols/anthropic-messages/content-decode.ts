@@ -6,7 +6,8 @@ import { type ContentBlock, isClientCall, type ToolKind, type ToolUseBlock } fro
 import { CallLimits } from '../../codec/answers.ts';
 import { BlockEmitter, type Emit, type Flow } from '../../codec/block-emitter.ts';
 import { textOrEmpty } from '../../codec/read.ts';
-import { getOwn, isObject, type JsonObject, parseJson, sameJson, setOwn, writeJson } from '../../json/json.ts';
+import { getOwn, isObject, type JsonObject, parseJson, sameJson, setOwn } from '../../json/json.ts';
+import { writeExact } from '../../json/literals.ts';
 import type { RuleId } from '../../rules/index.ts';
 import { buildSignature, decodeCitation, decodeOpaque, decodeRedacted, decodeResult, keepUnknownFields } from './blocks.ts';
 import type { WireBlock, WireDelta } from './wire.ts';
@@ -497,7 +498,7 @@ class ToolReader implements BlockReader {
 export function writeInput(input: unknown): string {
   if (typeof input === 'string') return input.trim() === '{}' ? '' : input;
   if (input === undefined || input === null || (isObject(input) && Object.keys(input).length === 0)) return '';
-  const text = writeJson(input);
+  const text = writeExact(input);
   if (text === undefined) throw new LimitError('an input nested too deeply to be written as text');
   return text;
 }

@@ -30,7 +30,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid } from '../../codec/report.ts';
-import { splitDataUrl } from '../../codec/requests.ts';
+import { keepSource, splitDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
 import { buildSignature, decodeCitation, decodeOpaque, decodeRedacted, decodeResult } from './blocks.ts';
 import { readModel } from './endpoints.ts';
@@ -353,7 +353,7 @@ function decodeCall(block: JsonObject, at: string, scope: Scope, kind: 'server' 
  * text.
  */
 function decodeInput(input: unknown, at: string): Pick<ToolUseBlock, 'input' | 'input_raw'> {
-  if (isObject(input)) return { input };
+  if (isObject(input)) return { input, ...keepSource(input) };
   const raw = typeof input === 'string' ? input : (writeJson(input) ?? '');
   const value = expectShallowJson(raw, at);
   return { input: isObject(value) ? value : {}, ...(raw !== '' && { input_raw: raw }) };

@@ -21,6 +21,7 @@ import { listOrEmpty, objectOrEmpty, textOrEmpty, unknownFields } from '../../co
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../json/json.ts';
 import {
+import { writeExact } from '../../json/literals.ts';
   BLOB_FIELDS,
   CARRIER_FIELDS,
   FUNCTION_RESPONSE_FIELDS,
@@ -383,7 +384,7 @@ function readResponse(response: unknown): string {
   const entries = isObject(response) ? Object.entries(response).filter(([, value]) => value !== null) : [];
   const [only] = entries;
   const value = entries.length === 1 && only && RESULT_KEYS.has(only[0]) ? only[1] : response;
-  return typeof value === 'string' ? value : (writeJson(value) ?? '');
+  return typeof value === 'string' ? value : (writeExact(value) ?? '');
 }
 
 const isFailure = (response: unknown): boolean =>

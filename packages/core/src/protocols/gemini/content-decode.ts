@@ -19,6 +19,7 @@ import { countKeys } from '../../json/fast.ts';
 import { getOwn, isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../json/json.ts';
 import { MAX_PARTIAL_ARGS_DEPTH, MAX_PARTIAL_ARGS_GAP } from '../../json/limits.ts';
 import type { RuleId } from '../../rules/index.ts';
+import { writeExact } from '../../json/literals.ts';
 import {
   addLogprobs,
   asExtensions,
@@ -423,7 +424,7 @@ export class CallEmitter {
   }
 
   #wholeText(args: unknown, offset: number): string {
-    const text = args === undefined || args === null ? '{}' : typeof args === 'string' ? args : writeJson(args);
+    const text = args === undefined || args === null ? '{}' : typeof args === 'string' ? args : writeExact(args);
     if (text) this.#limits.count(text.length);
     if (args !== undefined && args !== null && !isObject(args)) this.#context.report('gemini/args-not-object', offset);
     if (text === undefined)

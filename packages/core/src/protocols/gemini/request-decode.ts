@@ -25,6 +25,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, missing, noteDropped, noteRepaired } from '../../codec/report.ts';
+import { keepSource } from '../../codec/requests.ts';
 import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
 import { CallMatcher, decodeMedia, decodeOpaque, decodeResult, decodeSignature } from './blocks.ts';
 import { parsePath, readModel } from './endpoints.ts';
@@ -273,7 +274,7 @@ function decodeCall(
 /** Arguments should be an object; anything else is kept as text. */
 function decodeArgs(args: unknown, param: string, context: CodecContext): Pick<ToolUseBlock, 'input' | 'input_raw'> {
   if (args === undefined || args === null) return { input: {} };
-  if (isObject(args)) return { input: args };
+  if (isObject(args)) return { input: args, ...keepSource(args) };
   const text = typeof args === 'string' ? args : (writeJson(args) ?? '');
   const value = expectShallowJson(text, param);
   noteRepaired(context, {

@@ -20,6 +20,7 @@ import {
   isNameless,
   isProviderExecuted,
   type PendingCall,
+  type ToolCallSink,
 } from '../../accumulate/tool-calls.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { MessageDelta } from '../../canonical/events.ts';
@@ -29,6 +30,7 @@ import type { Context } from '../../codec/context.ts';
 import type { Repeatable } from '../../codec/stream-decoder.ts';
 import { countKeys, isSet } from '../../json/fast.ts';
 import { isFilledText, isObject, type JsonObject, parseJson, sameJson } from '../../json/json.ts';
+import { writeExact } from '../../json/literals.ts';
 import type { Report, RuleId } from '../../rules/index.ts';
 import { audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING, toChatLogprobs } from './blocks.ts';
 import { decodeStop, isStandardStop } from './outcome.ts';
@@ -226,9 +228,8 @@ export class ChoiceDecoder implements Repeatable {
   #tracker(): CallTracker {
     this.#flushText();
     if (this.#calls) return this.#calls;
-    const calls = new CallTracker({}, callIdSeed(this.#idSeed, this.index), (call, text, name) =>
-      live.accept(call, text, name, this.#offset),
-    );
+    const accept: ToolCallSink = (call, text, name) => live.accept(call, text, name, this.#offset);
+    const calls = new CallTracker({}, callIdSeed(this.#idSeed, this.index), accept, writeExact);
     const live = new CallEmitter(this.#blocks, calls, this.#context.report);
     this.#calls = calls;
     this.#live = live;

@@ -33,7 +33,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, isStrict, missing, noteDropped, noteRepaired } from '../../codec/report.ts';
-import { isBreakpoint, isDetail, isEmptyText, splitDataUrl } from '../../codec/requests.ts';
+import { isBreakpoint, isDetail, isEmptyText, keepSource, splitDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { addSignatures, decodeReasoning, REASONING_FIELDS } from './blocks.ts';
 import { readModelFromPath } from './endpoints.ts';
@@ -650,7 +650,7 @@ function callId(id: unknown, name: string, at: string, context: CodecContext): s
 
 /** The text is kept in `input_raw`. If it is not a JSON object, `input` is empty, and encoders use `input_raw`. */
 function decodeArguments(value: unknown, at: string, context: CodecContext): Pick<ToolUseBlock, 'input' | 'input_raw'> {
-  if (isObject(value)) return { input: value };
+  if (isObject(value)) return { input: value, ...keepSource(value) };
   const text = optional(value, at, expectText) ?? '';
   if (text.trim() === '') return { input: {} };
   const parsed = expectShallowJson(text, at);

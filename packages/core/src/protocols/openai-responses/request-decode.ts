@@ -31,8 +31,9 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, isStrict, missing, noteRepaired } from '../../codec/report.ts';
-import { decodeBreakpoint, isDetail, isEmptyText, splitDataUrl } from '../../codec/requests.ts';
-import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
+import { decodeBreakpoint, isDetail, isEmptyText, keepSource, splitDataUrl } from '../../codec/requests.ts';
+import { isObject, type JsonObject } from '../../json/json.ts';
+import { writeExact } from '../../json/literals.ts';
 import { decodeReasoning } from './blocks.ts';
 import { isDerivedId } from './endpoints.ts';
 import { decodeAssistantItem } from './request-encode.ts';
@@ -495,7 +496,7 @@ function callId(item: JsonObject, name: string, param: string, context: CodecCon
 
 /** The text is kept in `input_raw`. If it is not a JSON object, `input` is empty, and encoders use `input_raw`. */
 function decodeArguments(value: unknown, param: string, context: CodecContext): Pick<ToolUseBlock, 'input' | 'input_raw'> {
-  if (isObject(value)) return { input: value };
+  if (isObject(value)) return { input: value, ...keepSource(value) };
   const text = optional(value, param, expectText) ?? '';
   if (text.trim() === '') return { input: {} };
   const parsed = expectShallowJson(text, param);
@@ -536,7 +537,7 @@ function decodeResult(output: unknown, param: string, scope: Scope): ToolResultB
     return blocks.length === 0 ? '' : blocks;
   }
   if (output === undefined || output === null) return '';
-  const text = writeJson(output);
+  const text = writeExact(output);
   if (text === undefined) throw invalid(param, 'is nested too deeply');
   return text;
 }

@@ -3,7 +3,8 @@
 import { LimitError } from '../../accumulate/tool-calls.ts';
 import type { Node } from '../../canonical/protocol.ts';
 import { keepFields, readFields } from '../../codec/extensions.ts';
-import { getOwn, isObject, type JsonObject, writeJson } from '../../json/json.ts';
+import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
+import { writeExact } from '../../json/literals.ts';
 
 /** An event of the stream. Its fields depend on its type, and input is untrusted: none is certain. */
 export interface WireEvent {
@@ -196,7 +197,7 @@ export function readLooseText(value: unknown): string {
 export function readArguments(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return '';
-  const textAction = writeJson(value);
+  const textAction = writeExact(value);
   if (textAction === undefined) throw new LimitError('arguments nested too deeply to be written as text');
   return textAction;
 }
