@@ -125,6 +125,31 @@ describe('repaired', () => {
     expect(findings).toContain('chat/tool-id-empty A tool-call delta carries a blank id. Sluice treats a blank id as absent.');
   });
 
+  test('a whole response: two calls with one id stay two', async () => {
+    const list = ['list_files', 'get_time'].map((name) => ({ id: 'a', type: 'function', function: { name, arguments: '{}' } }));
+    const message = { role: 'assistant', content: null, tool_calls: list };
+    const { fetch } = serve({
+      body: JSON.stringify({ ...WHOLE, choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }),
+      headers: JSON_TYPE,
+    });
+    const response = await createRepairFetch({ fetch })(URL_CHAT, ask(false));
+    const body = (await response.json()) as {
+      choices: { message: { tool_calls: { id: string; function: { name: string } }[] } }[];
+    };
+    const calls = body.choices[0]?.message.tool_calls ?? [];
+    expect(calls.map((one) => one.function.name)).toEqual(['list_files', 'get_time']);
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
+  });
+
+  test.each([true, false])('numbers that JSON.parse changes are kept (stream requested: %s)', async (isStream) => {
+    const call = '{"id":"a","type":"function","function":{"name":"f","arguments":{"id":1234567890123456789}}}';
+    const message = `{"role":"assistant","content":null,"tool_calls":[${call}]}`;
+    const body = `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":${message},"finish_reason":"tool_calls"}]}`;
+    const { fetch } = serve({ body, headers: JSON_TYPE });
+    const text = await (await createRepairFetch({ fetch })(URL_CHAT, ask(isStream))).text();
+    expect(text).toContain('1234567890123456789');
+  });
+
   test('a whole response: arguments as an object, no id', async () => {
     const message = { role: 'assistant', content: null, tool_calls: [{ function: { name: 'f', arguments: { a: 1 } } }] };
     const { fetch } = serve({
@@ -313,6 +338,92 @@ describe('requests', () => {
     expect(notes.length >= changes).toBe(true);
   });
 
+  describe('with another length than the client declared', () => {
+    const body = JSON.stringify({ model: 'm', stream: true, messages });
+    const declared = { 'content-type': 'application/json', 'content-length': String(body.length), 'x-mine': 'kept' };
+
+    test.each<[string, NonNullable<RequestInit['headers']>]>([
+      ['an object', declared],
+      ['Headers', new Headers(declared)],
+      ['a list', Object.entries(declared)],
+    ])('lose their content-length, and no other header: %s', async (_, headers) => {
+      const { fetch, sent } = serve({ body: GOOD });
+      await createRepairFetch({ fetch, requests: true })(URL_CHAT, { method: 'POST', headers, body });
+      expect(sent[0]?.body).not.toBe(body);
+      const left = new Headers(sent[0]?.headers);
+      expect([left.get('content-length'), left.get('x-mine')]).toEqual([null, 'kept']);
+    });
+
+    test('arrive whole', async () => {
+      let received = '';
+      const server = createServer((request, response) => {
+        request.setEncoding('utf8');
+        request.on('data', (piece: string) => {
+          received += piece;
+        });
+        request.on('end', () => response.writeHead(200, SSE).end(GOOD));
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const url = `http://127.0.0.1:${port}/v1/chat/completions`;
+      const response = await createRepairFetch({ requests: true })(url, { method: 'POST', headers: declared, body });
+      expect(await response.text()).toBe(GOOD);
+      expect(JSON.parse(received)).toMatchObject({ model: 'm' });
+      server.close();
+    });
+  });
+
+  describe('that are not text', () => {
+    const text = JSON.stringify({ model: 'm', stream: false, messages });
+    const post = { method: 'POST', headers: JSON_TYPE };
+    const message = { role: 'assistant', content: null, tool_calls: [{ function: { name: 'f', arguments: { a: 1 } } }] };
+    const broken = JSON.stringify({ ...WHOLE, choices: [{ index: 0, message, finish_reason: 'tool_calls' }] });
+    const KINDS: [string, () => Parameters<Fetch>][] = [
+      ['bytes', () => [URL_CHAT, { ...post, body: new TextEncoder().encode(text) }]],
+      ['an ArrayBuffer', () => [URL_CHAT, { ...post, body: new TextEncoder().encode(text).slice().buffer }]],
+      ['a Blob', () => [URL_CHAT, { ...post, body: new Blob([text]) }]],
+      ['a Request', () => [new Request(URL_CHAT, { ...post, body: text })]],
+      ['a Request with another body', () => [new Request(URL_CHAT, { ...post, body: '{}' }), { body: text }]],
+    ];
+
+    test.each(KINDS)('%s: the request is prepared, and the response repaired', async (_, ask) => {
+      const { fetch: reply } = serve({ body: broken, headers: JSON_TYPE });
+      let sent: Request | undefined;
+      const fetch: Fetch = (input, init) => {
+        sent = new Request(input, init);
+        return reply(input, init);
+      };
+      const response = await createRepairFetch({ fetch, requests: true })(...ask());
+      expect(await response.text()).toContain('"arguments":"{\\"a\\":1}"');
+      expect(sent?.headers.get('content-type')).toBe('application/json');
+      const body = (await sent?.json()) as { messages: unknown[] };
+      expect(body).toMatchObject({ model: 'm' });
+      expect(body.messages).not.toEqual(messages);
+    });
+
+    test.each(KINDS)('%s: without the option it is sent as it is', async (_, ask) => {
+      const { fetch: reply } = serve({ body: broken, headers: JSON_TYPE });
+      const asked = ask();
+      let sent: Parameters<Fetch> | undefined;
+      const fetch: Fetch = (...given) => {
+        sent = given;
+        return reply(...given);
+      };
+      const response = await createRepairFetch({ fetch })(...asked);
+      expect(await response.text()).toContain('"arguments":"{\\"a\\":1}"');
+      expect([sent?.[0], sent?.[1]]).toEqual([asked[0], asked[1]]);
+      expect(sent?.[0] instanceof Request && sent[0].bodyUsed).toBe(false);
+    });
+
+    test('a stream cannot be read twice: its response is repaired as what it is', async () => {
+      const { fetch } = serve({ body: broken, headers: JSON_TYPE });
+      const body = new Response(text).body;
+      const response = await createRepairFetch({ fetch })(URL_CHAT, { ...post, body, duplex: 'half' } as RequestInit);
+      expect(await response.text()).toContain('"arguments":"{\\"a\\":1}"');
+    });
+  });
+
   test('are prepared with the codec of their protocol', async () => {
     const { fetch, sent } = serve({ body: GOOD });
     const notes: string[] = [];
@@ -380,6 +491,29 @@ describe('a connection that the server closes in the middle of the response', ()
     const error = await sent.then((response) => response.text()).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ name: 'TypeError', message: MESSAGE, cause: { message: 'terminated' } });
     close();
+  });
+
+  test.each([
+    ['a stream that conforms', ''],
+    ['a stream that was repaired', chunk(call({ index: 0, id: '', type: 'function', function: { name: 'f', arguments: '{}' } }))],
+  ])('%s: a stop reason that has arrived is passed on first', async (_, before) => {
+    const pieces = [chunk({ role: 'assistant', content: 'Hi' }), before, chunk({}, 'stop')].filter((piece) => piece !== '');
+    const reset = new TypeError('terminated', { cause: { code: 'ECONNRESET' } });
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const piece = pieces.shift();
+        if (piece === undefined) controller.error(reset);
+        else controller.enqueue(new TextEncoder().encode(piece));
+      },
+    });
+    const { fetch } = serve({ body });
+    const reader = (await createRepairFetch({ fetch })(URL_CHAT, ask(true))).body?.getReader();
+    let text = '';
+    const readAll = async (): Promise<void> => {
+      for (;;) text += Buffer.from((await reader?.read())?.value ?? []).toString();
+    };
+    await expect(readAll()).rejects.toMatchObject({ cause: reset });
+    expect(text).toMatch(/"finish_reason":"(stop|tool_calls)"/);
   });
 
   test('the SDK shows it', async () => {

@@ -50,10 +50,9 @@ export function createRepairFetchFor(codecs: readonly RepairCodec[], options: Re
     const url = input instanceof Request ? input.url : String(input);
     const codec = options.officialHosts || !isOfficial(url) ? findCodec(codecs, url) : undefined;
     if (!codec) return send(input, init);
-    const sent = typeof init?.body === 'string' ? init.body : undefined;
-    const body = sent === undefined ? undefined : parseJson(sent);
+    const body = await readBody(input, init, codec, options);
     const prepared = isObject(body) ? options.requests?.(body, { protocol: codec.id, path: readPath(url) }) : undefined;
-    const response = await send(input, prepared === undefined ? init : { ...init, body: prepared });
+    const response = await (prepared === undefined ? send(input, init) : send(...withBody(input, init, prepared)));
     return repair(response, { codec, url, isStream: isStreamRequest(codec, url, body), options });
   };
 }
@@ -61,12 +60,50 @@ export function createRepairFetchFor(codecs: readonly RepairCodec[], options: Re
 interface RepairContext {
   codec: RepairCodec;
   url: string;
-  /** Undefined when the request could not be read. */
+  /** Undefined when the request could not be read: then the response shows what was requested. */
   isStream: boolean | undefined;
   options: RepairOptions;
 }
 
 // ---- requests
+
+/** The JSON of a request; undefined for any other, and when nothing depends on it. */
+async function readBody(
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+  { streamPathEnd }: RepairCodec,
+  { requests }: RepairOptions,
+): Promise<unknown> {
+  if (streamPathEnd && !requests) return undefined;
+  const given = init?.body ?? undefined;
+  const isOwn = given === undefined && input instanceof Request;
+  const text = isOwn ? await readRequest(input) : await readText(given);
+  return text === undefined ? undefined : parseJson(text);
+}
+
+/** The body of a `Request`, which is still to be sent. One that is not text would only be held in memory. */
+async function readRequest(request: Request): Promise<string | undefined> {
+  const type = request.headers.get('content-type') ?? '';
+  if (!request.body || request.bodyUsed || !/^$|\bjson\b|^text\/plain\b/i.test(type)) return undefined;
+  return request.clone().text();
+}
+
+/** A body as text; undefined for streams, which can be read only once, and for forms. */
+async function readText(body: RequestInit['body']): Promise<string | undefined> {
+  if (typeof body === 'string') return body;
+  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return decoder.decode(body);
+  return body instanceof Blob ? body.text() : undefined;
+}
+
+/** The same request with another body, whose length the runtime declares. */
+function withBody(input: string | URL | Request, init: RequestInit | undefined, body: string): Parameters<Fetch> {
+  const isOwn = input instanceof Request;
+  const headers = new Headers(init?.headers ?? (isOwn ? input.headers : undefined));
+  const isDeclared = headers.has('content-length');
+  headers.delete('content-length');
+  const changed = { ...init, body, ...(isDeclared && { headers }) };
+  return isOwn ? [new Request(input, changed)] : [input, changed];
+}
 
 /** Whether a stream was requested: by the body, or by the path. */
 function isStreamRequest({ streamPathEnd }: RepairCodec, url: string, body: unknown): boolean | undefined {
@@ -83,7 +120,8 @@ async function repair(response: Response, context: RepairContext): Promise<Respo
   const isJson = /\bjson\b/i.test(type);
   if (context.isStream === false) return isEvents || isJson ? repairWhole(response, context) : response;
   if (isEvents || (context.isStream && type === '')) return repairEvents(response, response.body, context);
-  return context.isStream && isJson ? repairDocument(response, context) : response;
+  if (!isJson) return response;
+  return context.isStream ? repairDocument(response, context) : repairWhole(response, context);
 }
 
 /** A stream, as it is read. */
@@ -91,13 +129,24 @@ function repairEvents(response: Response, body: ReadableStream<Uint8Array>, cont
   const { codec, options } = context;
   const stage = new RepairStream({ codec, strict: options.strict, onFinding: createReporter(context) });
   const reader = body.getReader();
+  let failure: { error: unknown } | undefined;
+  /** The next bytes; after a failure, first those that the stage still holds. */
+  const read = async (): Promise<{ done: boolean; whole: Uint8Array | undefined }> => {
+    if (failure) throw failure.error;
+    const next = await readNext(reader).catch((error: unknown) => {
+      failure = { error };
+      return undefined;
+    });
+    if (!next) return { done: false, whole: joinAll([...stage.release()]) };
+    const { done, value } = next;
+    // One chunk for one chunk: a reader spends more on every chunk than it costs to join them.
+    return { done, whole: joinAll([...(done ? stage.end() : stage.push(value))]) };
+  };
   const repaired = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         for (;;) {
-          const { done, value } = await readNext(reader);
-          // One chunk for one chunk: a reader spends more on every chunk than it costs to join them.
-          const whole = joinAll([...(done ? stage.end() : stage.push(value))]);
+          const { done, whole } = await read();
           if (whole) controller.enqueue(whole);
           if (done) controller.close();
           if (done || whole) return;
@@ -128,8 +177,9 @@ async function repairWhole(response: Response, context: RepairContext): Promise<
 async function repairDocument(response: Response, context: RepairContext): Promise<Response> {
   const bytes = await readBytes(response, context.options.maxBytes);
   if (!(bytes instanceof Uint8Array)) return bytes;
-  const body = parseJson(decoder.decode(bytes));
-  const repaired = body === undefined || isArrayOfGemini(body, context) ? undefined : repairResponseToStream(body, context);
+  const text = decoder.decode(bytes);
+  const body = parseJson(text);
+  const repaired = body === undefined || isArrayOfGemini(body, context) ? undefined : repairResponseToStream(body, context, text);
   if (!repaired) return replaceBody(response, bytes);
   createReporter(context)('sse/json-body-instead-of-stream');
   const { status } = repaired;

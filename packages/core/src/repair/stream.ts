@@ -159,6 +159,19 @@ export class RepairStream implements ResponseStream {
     return this.#finish(() => this.#converter.fail(reason));
   }
 
+  /**
+   * Ends the stream because its connection broke: what waits for the next frame is what a reader has without a repair.
+   * The reader gets the failure itself afterwards.
+   */
+  release(): Iterable<Uint8Array> {
+    if (this.#state === 'repairing') return this.#converter.hasStopReason ? this.end() : NOTHING;
+    const held = this.#state === 'passing' ? this.#held.frames : NOTHING;
+    this.#state = 'ended';
+    this.#held = EMPTY;
+    const rest = this.#splitter.takeRest();
+    return rest.length > 0 ? [...held, rest] : held;
+  }
+
   /** The converter follows the habits of the server, which the first frame shows. */
   #convert(frame: Uint8Array): readonly Uint8Array[] {
     this.#payload = undefined;
