@@ -63,7 +63,10 @@ export interface ResolvedUpstream {
   /** The model's name at the upstream; by default the one in the request. */
   model?: string;
   profile?: ProviderProfile;
-  /** Same protocol on both sides: bytes are passed on unchanged, and nothing is repaired. */
+  /**
+   * Same protocol on both sides: bytes are passed on unchanged, and nothing is repaired. Only errors that are not JSON,
+   * and those that a client would blame on its own key, are rewritten.
+   */
   passthrough?: boolean;
 }
 
@@ -99,25 +102,41 @@ async function handle(request: Request, headers: HeaderBag, route: Route, option
       ...(body !== undefined && { body: passed ?? JSON.stringify(body) }),
     }),
   );
-  return isStream && reply.ok && reply.body
-    ? new Response(reply.body.pipeThrough(streamThrough(exchange.stream())), { headers: STREAM_HEADERS[findFraming(route)] })
-    : toResponse(await convertWhole(reply, exchange, options));
+  if (isStream && reply.ok && reply.body)
+    return new Response(reply.body.pipeThrough(streamThrough(exchange.stream())), {
+      headers: STREAM_HEADERS[findFraming(route)],
+    });
+  return exchange.isPassing && reply.ok ? passBody(reply, reply.body) : convertWhole(reply, exchange, options);
+}
+
+/** The bytes of the upstream, with their type. */
+function passBody({ status, headers }: Response, body: BodyInit | null): Response {
+  const type = headers.get('content-type');
+  const retry = headers.get('retry-after');
+  return new Response(body, {
+    status,
+    headers: { ...(type !== null && { 'content-type': type }), ...(retry !== null && { 'retry-after': retry }) },
+  });
 }
 
 async function convertWhole(
   reply: Response,
   exchange: Exchange,
   { maxBytes = MAX_BYTES }: FetchHandlerOptions,
-): Promise<WireReply> {
+): Promise<Response> {
   const text = await readText(reply.body, maxBytes, 'answer');
+  const { status } = reply;
   const headers: HeaderBag = Object.fromEntries(reply.headers);
-  if (reply.status >= 300 && reply.status < 400)
-    throw unreachable('the upstream responded with a redirect, which is not followed');
-  if (!reply.ok) return exchange.error({ status: reply.status, headers, body: parseJson(text) ?? text });
+  if (status >= 300 && status < 400) throw unreachable('the upstream responded with a redirect, which is not followed');
+  if (!reply.ok) {
+    const refused: WireReply = { status, headers, body: parseJson(text) ?? text };
+    const error = exchange.error(refused);
+    return error === refused ? passBody(reply, text) : toResponse(error);
+  }
   const body = tryParse(text);
   if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(buildTooDeepError('the response is'));
-  if (body === undefined) return exchange.responseFromStream(reply.status, headers, new TextEncoder().encode(text));
-  return exchange.response({ status: reply.status, headers, body });
+  if (body === undefined) return toResponse(exchange.responseFromStream(status, headers, new TextEncoder().encode(text)));
+  return toResponse(exchange.response({ status, headers, body }, text));
 }
 
 const STREAM_HEADERS = {
@@ -175,14 +194,15 @@ const notServed = (what: string): CodecError => failure('UNSUPPORTED_INTERFACE',
 const unknownModel = (model: string): CodecError =>
   failure('NOT_FOUND', 404, `no provider is configured for model ${JSON.stringify(model.slice(0, 200))}`);
 
-/** Reads a whole body as text. Throws when it is longer than allowed. */
+/** Reads a whole body as text. Throws when it is longer than allowed, or cut: the reason may name internal hosts. */
 async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: number, what: 'request' | 'answer'): Promise<string> {
   if (!body) return '';
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let text = '';
   let length = 0;
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+  const readNext = () => reader.read().catch(() => Promise.reject(what === 'request' ? interrupted() : unreachable(CUT)));
+  for (let read = await readNext(); !read.done; read = await readNext()) {
     length += read.value.length;
     if (length > maxBytes) {
       await reader.cancel();
@@ -192,6 +212,11 @@ async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: numbe
   }
   return text + decoder.decode();
 }
+
+const CUT = 'the upstream closed the connection in the middle of the response';
+
+const interrupted = (): CodecError =>
+  failure('CANCELLED', 499, 'the client closed the connection before the request was complete');
 
 const tooLongError = (maxBytes: number, what: 'request' | 'answer'): CodecError =>
   new CodecError({

@@ -165,6 +165,53 @@ describe.each(PROTOCOLS)('%s', (client) => {
     expect(error.message).not.toMatch(/10\.0\.0\.7|evil|secret-key/);
   });
 
+  const broken = (reason: string): ReadableStream<Uint8Array> => {
+    const pieces = [new TextEncoder().encode('{"a"')];
+    return new ReadableStream({
+      pull(controller) {
+        const piece = pieces.shift();
+        if (piece) controller.enqueue(piece);
+        else controller.error(new Error(reason));
+      },
+    });
+  };
+
+  test.each([200, 500])('a whole response with status %s that is cut is an error of the upstream', async (status) => {
+    const fetch = async () => new Response(broken('reset by 10.0.0.7'), { status });
+    const error = await errorOf(questionOf(client, false), fetch);
+    expect(error).toMatchObject({ status: 502, message: expect.stringContaining('closed the connection') });
+    expect(error.message).not.toContain('10.0.0.7');
+  });
+
+  test('a request that is cut is an error of the client', async () => {
+    const init = { method: 'POST', body: broken('reset'), duplex: 'half' } as RequestInit;
+    const error = await errorOf(new Request(`https://gate.example${path}`, init));
+    expect(error).toMatchObject({ status: 499, message: expect.stringContaining('closed the connection') });
+  });
+
+  test('passthrough keeps the bytes of a whole response', async () => {
+    const text = '{"big":12345678901234567890,\n "f":1.0, "text":"\\u00fc"}';
+    const headers = { 'content-type': 'application/json; charset=utf-8', 'set-cookie': 'a=b' };
+    const resolve = () => ({ ...answererOf(client), passthrough: true });
+    const handler = createFetchHandler({ resolve, fetch: async () => new Response(text, { status: 201, headers }) });
+    const response = await handler(questionOf(client, false));
+    expect(await response.text()).toBe(text);
+    expect([response.status, response.headers.get('content-type'), response.headers.get('set-cookie')]).toEqual([
+      201,
+      'application/json; charset=utf-8',
+      null,
+    ]);
+  });
+
+  test('passthrough keeps the bytes of an error', async () => {
+    const text = '{"error": {"message":"slow down","code":1.0}}';
+    const resolve = () => ({ ...answererOf(client), passthrough: true });
+    const headers = { 'content-type': 'application/json', 'retry-after': '7' };
+    const handler = createFetchHandler({ resolve, fetch: async () => new Response(text, { status: 429, headers }) });
+    const response = await handler(questionOf(client, false));
+    expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([429, '7', text]);
+  });
+
   test('a stream that breaks off ends in an error', async () => {
     const { body } = convertResponseToStream(COMPLETION, { from: CODECS['openai-chat'], to: CODECS['openai-chat'] });
     const cut = async () => new Response(Buffer.from(body).subarray(0, body.length / 2));
@@ -185,6 +232,19 @@ test.each(PAIRS)(
     expect(JSON.stringify(await reply.json())).toContain('Grüße');
   },
 );
+
+test('numbers in arguments that JSON.parse changes are kept, in both directions', async () => {
+  const input = '{"id":12345678901234567890}';
+  const content = `[{"type":"tool_use","id":"t","name":"f","input":${input}}]`;
+  const message = `{"id":"m","type":"message","role":"assistant","model":"c","stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2},"content":${content}}`;
+  const response = await handlerOf('anthropic-messages', async () => new Response(message))(questionOf('openai-chat', false));
+  expect(await response.text()).toContain(JSON.stringify(input));
+
+  const asked: Asked[] = [];
+  const history = `{"model":"gate","max_tokens":9,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":${content}},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}]}`;
+  await handlerOf('openai-chat', upstreamOf('openai-chat', asked))(post('/v1/messages', history));
+  expect(asked[0]?.init.body).toContain(JSON.stringify(input));
+});
 
 test('counts of tokens are estimated where the upstream has none', async () => {
   const response = await handlerOf('openai-chat')(post('/v1/messages/count_tokens', JSON.stringify(QUESTION)));
