@@ -24,7 +24,7 @@ export function convertStream({ onEnd, ...options }: ConvertStreamOptions): Tran
 
 /** Options of `convertStream`. */
 export interface ConvertStreamOptions extends StreamOptions {
-  /** Called at the end, also when the stream failed. */
+  /** Called once at the end, also when the stream failed or its reader cancelled. */
   onEnd?: (report: StreamReport) => void;
 }
 
@@ -52,10 +52,16 @@ export function streamThrough(
   const send = (pieces: Iterable<Uint8Array>): void => {
     for (const piece of pieces) output?.enqueue(piece);
   };
+  let isOver = false;
+  const tellEnd = (): void => {
+    if (isOver) return;
+    isOver = true;
+    onEnd(stage);
+  };
   const finish = (pieces: Iterable<Uint8Array>): void => {
     send(pieces);
     output?.close();
-    onEnd(stage);
+    tellEnd();
   };
   const readable = new ReadableStream<Uint8Array>({
     start: (controller) => {
@@ -66,6 +72,7 @@ export function streamThrough(
     cancel: (reason) => {
       input?.error(reason);
       isWanted();
+      tellEnd();
     },
   });
   const writable = new WritableStream<Uint8Array>({

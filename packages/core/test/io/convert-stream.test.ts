@@ -66,6 +66,19 @@ describe('convertStream', () => {
     await expect.poll(() => cancelled).toBe('enough');
   });
 
+  test('a reader that cancels ends the report, once', async () => {
+    const reports: StreamReport[] = [];
+    const onEnd = (report: StreamReport) => reports.push(report);
+    const converter = convertStream({ from: 'openai-chat', to: 'anthropic', tap: true, onEnd });
+    const reader = source([chunk('so '), chunk('it is', 'stop'), 'data: [DONE]\n\n'])
+      .pipeThrough(converter)
+      .getReader();
+    await reader.read();
+    await reader.cancel();
+    await quietFor(20);
+    expect(reports).toMatchObject([{ error: undefined, result: { complete: false } }]);
+  });
+
   test('a slow reader slows the source', async () => {
     let pulled = 0;
     const endless = new ReadableStream<Uint8Array>({
