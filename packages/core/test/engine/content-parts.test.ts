@@ -68,6 +68,53 @@ describe.each(PROTOCOLS)('for %s, a part with an empty text beside its content i
   });
 });
 
+describe('files', () => {
+  const TEXT = btoa('hello');
+  const file = (fields: Json): Json => chat({ type: 'file', file: fields });
+  const plain = { type: 'text', media_type: 'text/plain', data: 'hello' };
+  const pdf = { type: 'base64', media_type: 'application/pdf', data: PDF };
+
+  test.each<[string, Json, Json]>([
+    ['a name shows the type', { filename: 'notes.txt', file_data: TEXT }, plain],
+    ['in any case', { filename: 'A.CSV', file_data: TEXT }, plain],
+    ['an empty type is like none', { filename: 'a.txt', file_data: `data:;base64,${TEXT}` }, plain],
+    [
+      'the type of unknown bytes is like none',
+      { filename: 'b.md', file_data: `data:application/octet-stream;base64,${TEXT}` },
+      plain,
+    ],
+    ['text without a name', { file_data: TEXT }, plain],
+    ['the bytes show a PDF', { filename: 'download', file_data: PDF }, pdf],
+    ['a declared PDF', { filename: 'a.txt', file_data: `data:application/pdf;base64,${PDF}` }, pdf],
+  ])('for Anthropic: %s', (_, fields, source) => {
+    const { text, notes } = convert('openai-chat', 'anthropic-messages', file(fields));
+    expect(JSON.parse(text).messages[0].content[1]).toMatchObject({ type: 'document', source });
+    expect(notes.filter((note) => note.startsWith('DROPPED'))).toEqual([]);
+  });
+
+  test.each<[string, Json]>([
+    ['a film', { filename: 'a.mp4', file_data: TEXT }],
+    ['bytes that nothing describes', { file_data: btoa('\0\x01\x02') }],
+  ])('for Anthropic: %s is dropped with a note', (_, fields) => {
+    const { text, notes } = convert('openai-chat', 'anthropic-messages', file(fields));
+    expect(text).not.toContain('document');
+    expect(notes).toContainEqual(expect.stringMatching(/^DROPPED/));
+  });
+
+  test.each<[ProtocolId, Json, string]>([
+    ['gemini', { filename: 'b.md', file_data: `data:application/octet-stream;base64,${TEXT}` }, '"mimeType":"text/markdown"'],
+    [
+      'gemini',
+      { filename: 'b.unknown', file_data: `data:application/octet-stream;base64,${TEXT}` },
+      '"mimeType":"application/octet-stream"',
+    ],
+    ['openai-responses', { filename: 'a.csv', file_data: TEXT }, `data:text/csv;base64,${TEXT}`],
+    ['openai-responses', { file_data: PDF }, '"filename":"document.pdf"'],
+  ])('for %s: %j', (to, fields, expected) => {
+    expect(convert('openai-chat', to, file(fields)).text).toContain(expected);
+  });
+});
+
 describe('data URLs that are percent-encoded', () => {
   const url = 'data:image/svg+xml,%3Csvg%3E%C3%BC%%zz';
   const data = Buffer.from('<svg>ü%%zz').toString('base64');

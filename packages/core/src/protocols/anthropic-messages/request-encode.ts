@@ -11,6 +11,7 @@ import {
 import type { ProtocolId } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { buildArgumentText } from '../../codec/answers.ts';
+import { findMediaType } from '../../codec/media.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, HeaderBag, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
@@ -390,16 +391,20 @@ const PDF = 'application/pdf';
 
 /** The source of a document, except one that consists of blocks. */
 function encodeDocumentSource(source: FileBlock['source']): JsonObject | undefined {
-  const { text, file_data: data, file_url: url, file_id: id, media_type: type = PDF } = source;
+  const { text, file_data: data, file_url: url, file_id: id, media_type: named, filename: name } = source;
   if (text !== undefined) return { type: 'text', media_type: 'text/plain', data: text };
   if (id !== undefined) return { type: 'file', file_id: id };
   if (url !== undefined) return { type: 'url', url };
   if (data === undefined) return undefined;
+  const type = findMediaType({ type: named, name, data });
   if (type === PDF) return { type: 'base64', media_type: type, data };
-  const plain = isText(type) ? decodeBase64Text(data) : undefined;
-  return plain === undefined ? undefined : { type: 'text', media_type: 'text/plain', data: plain };
+  const plain = type === undefined || isText(type) ? decodeBase64Text(data) : undefined;
+  return plain === undefined || (type === undefined && plain.includes('\0'))
+    ? undefined
+    : { type: 'text', media_type: 'text/plain', data: plain };
 }
 
+/** Other documents than PDF must be text. */
 const isText = (type: string): boolean => /^text\/|^application\/(json|xml|yaml|x-yaml)\b/.test(type);
 
 function decodeBase64Text(data: string): string | undefined {

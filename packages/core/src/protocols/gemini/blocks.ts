@@ -16,6 +16,7 @@ import type {
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
 import { carryBlob, decodeCarrier, isCarriedAsBase64 } from '../../codec/answers.ts';
+import { findMediaType } from '../../codec/media.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -405,7 +406,7 @@ export const encodeAllMedia = (blocks: readonly MediaBlock[]): JsonObject[] =>
 /** A part with inlineData or fileData; undefined without data and URI. */
 export function encodeMedia(block: MediaBlock): JsonObject | undefined {
   const { data, uri } = findSource(block);
-  const mimeType = findMediaType(block, data);
+  const mimeType = chooseMediaType(block, data);
   if (data !== undefined)
     return {
       ...readPartExtensions(block),
@@ -423,47 +424,13 @@ function findSource(block: MediaBlock): { data?: string | undefined; uri?: strin
   return { data: block.source.file_data, uri: block.source.file_url ?? block.source.file_id };
 }
 
-/** How the base64 of each type begins. */
-const BASE64_PREFIXES: readonly (readonly [string, string])[] = [
-  ['iVBOR', 'image/png'],
-  ['/9j/', 'image/jpeg'],
-  ['R0lGOD', 'image/gif'],
-  ['UklGR', 'image/webp'],
-  ['JVBERi', 'application/pdf'],
-];
-
 const DEFAULTS = { image: 'image/png', audio: 'audio/wav', file: 'application/pdf' } as const;
 
-/** Gemini requires a media type: the given one, otherwise one derived from the data or the name. */
-function findMediaType(block: ImageBlock | AudioBlock | FileBlock, data: string | undefined): string {
-  const { media_type: given } = block.source;
-  if (given) return given;
-  if (block.type === 'audio' && block.source.format) return `audio/${block.source.format}`;
-  const detected = data === undefined ? undefined : BASE64_PREFIXES.find(([start]) => data.startsWith(start))?.[1];
-  return detected ?? findTypeByName(findName(block)) ?? DEFAULTS[block.type];
-}
-
-const TYPES_BY_EXTENSION: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  mp3: 'audio/mp3',
-  wav: 'audio/wav',
-  mp4: 'video/mp4',
-};
-
-function findTypeByName(name: string): string | undefined {
-  const [plain = ''] = name.split(/[?#]/, 1);
-  const end = plain.slice(plain.lastIndexOf('.') + 1).toLowerCase();
-  return Object.hasOwn(TYPES_BY_EXTENSION, end) ? TYPES_BY_EXTENSION[end] : undefined;
+/** Gemini requires a media type. */
+function chooseMediaType(block: MediaBlock, data: string | undefined): string {
+  const { media_type: type } = block.source;
+  if (!type && block.type === 'audio' && block.source.format) return `audio/${block.source.format}`;
+  return findMediaType({ type, name: findName(block), data }) ?? (type || DEFAULTS[block.type]);
 }
 
 const findName = (block: ImageBlock | AudioBlock | FileBlock): string =>

@@ -11,6 +11,7 @@ import {
 } from '../../canonical/message.ts';
 import type { CacheControl } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
+import { findMediaType, nameFile } from '../../codec/media.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, ForwardTarget, WireRequest } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
@@ -503,32 +504,17 @@ function encodeAudio(block: AudioBlock, context: CodecContext): JsonObject {
   };
 }
 
-/** Media types by file extension: the API requires a name and a media type for each file. */
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-};
-
+/** The API requires a name and a media type for each file. */
 function encodeFile(block: FileBlock, context: CodecContext): JsonObject {
   const { file_data: data, file_id, filename: name, media_type: named } = block.source;
   const { file: rest, ...fields } = readExtensions(block);
-  const type = named || findMediaType(name);
-  const filename = name ?? `document.${Object.keys(MEDIA_TYPES).find((end) => MEDIA_TYPES[end] === type) ?? 'bin'}`;
+  const type = named || (findMediaType({ name, data }) ?? 'application/pdf');
+  const filename = name ?? nameFile(type);
   const file =
     data === undefined
       ? { ...objectOrEmpty(rest), file_id, ...(name !== undefined && { filename: name }) }
       : { ...objectOrEmpty(rest), filename, file_data: `data:${type};base64,${data}` };
   return { ...fields, type: 'file', file, ...encodeCacheMark(block, context) };
-}
-
-function findMediaType(name = ''): string {
-  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  return (Object.hasOwn(MEDIA_TYPES, end) && MEDIA_TYPES[end]) || 'application/pdf';
 }
 
 // ---- requests that are passed through

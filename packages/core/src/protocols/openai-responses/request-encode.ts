@@ -12,6 +12,7 @@ import type {
 } from '../../canonical/message.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { buildArgumentText, CharacterCount } from '../../codec/answers.ts';
+import { findMediaType, nameFile } from '../../codec/media.ts';
 import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { expectList, expectObject, expectText, listOrEmpty, objectOrEmpty, optional, unknownFields } from '../../codec/read.ts';
 import { noContent, noteApproximated, noteDropped } from '../../codec/report.ts';
@@ -564,32 +565,17 @@ function encodeAudio(block: AudioBlock): JsonObject {
   return { ...readExtensions(block), type: 'input_audio', input_audio: { data, format }, ...encodeBreakpoint(block) };
 }
 
-/** Media types by file extension: the API requires a name and a media type for each file. */
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  pdf: 'application/pdf',
-  txt: 'text/plain',
-  md: 'text/markdown',
-  csv: 'text/csv',
-  json: 'application/json',
-  html: 'text/html',
-  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-};
-
+/** The API requires a name and a media type for each file. */
 function encodeFile(block: FileBlock): JsonObject {
   const { file_data: data, file_id: id, file_url: url, filename, media_type: named } = block.source;
-  const type = named || findMediaType(filename);
-  const name = filename ?? `document.${Object.keys(MEDIA_TYPES).find((end) => MEDIA_TYPES[end] === type) ?? 'bin'}`;
+  const type = named || (findMediaType({ name: filename, data }) ?? 'application/pdf');
+  const name = filename ?? nameFile(type);
   const given = filename === undefined ? {} : { filename };
   const source =
     data !== undefined
       ? { filename: name, file_data: `data:${type};base64,${data}` }
       : { ...given, ...(url === undefined ? { file_id: id } : { file_url: url }) };
   return { ...readExtensions(block), type: 'input_file', ...source, ...encodeBreakpoint(block) };
-}
-
-function findMediaType(name = ''): string {
-  const end = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
-  return (Object.hasOwn(MEDIA_TYPES, end) && MEDIA_TYPES[end]) || 'application/pdf';
 }
 
 // ---- assistant messages of the history
