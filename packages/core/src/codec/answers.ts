@@ -183,7 +183,7 @@ export class EagerCount implements TextCount {
 export const NO_COUNT: TextCount = { value: 0, add: () => {} };
 
 /** Citation offsets count code points, not UTF-16 units. */
-function countCodePoints(text: string): number {
+export function countCodePoints(text: string): number {
   let count = text.length;
   for (let i = 1; i < text.length; i++)
     if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) count--;

@@ -308,7 +308,7 @@ const GRAMMAR: Row[] = [
     ],
   },
   {
-    name: 'grounding of a text that a call has closed: what is cited, and no longer where',
+    name: 'grounding of a text that a call follows',
     input: sse(
       chunk([{ text: 'Paris' }]),
       chunk([{ functionCall: { id: 'c', name: 'f', args: {} } }], {
@@ -322,16 +322,14 @@ const GRAMMAR: Row[] = [
     events: [
       open(0, TEXT),
       text(0, 'Paris'),
+      delta(0, {
+        type: 'citations_delta',
+        citation: { kind: 'url', url: 'https://p', start: 0, end: 5, raw: expect.any(Object), origin: 'gemini' },
+      }),
       close(0),
       open(1, { ...call('f'), id: 'c' }),
       json(1, '{}'),
       close(1),
-      open(2, TEXT),
-      delta(2, {
-        type: 'citations_delta',
-        citation: { kind: 'url', url: 'https://p', raw: expect.any(Object), origin: 'gemini' },
-      }),
-      close(2),
       {
         type: 'message_delta',
         delta: { stop_reason: 'tool_use' },

@@ -15,14 +15,14 @@ import type {
   TopLogprob,
 } from '../../canonical/message.ts';
 import type { Node, SignedBlob } from '../../canonical/protocol.ts';
-import { carryBlob, decodeCarrier, isCarriedAsBase64 } from '../../codec/answers.ts';
+import { carryBlob, countCodePoints, decodeCarrier, isCarriedAsBase64 } from '../../codec/answers.ts';
 import { findMediaType } from '../../codec/media.ts';
 import type { CodecContext } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
 import { isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../json/json.ts';
-import {
 import { writeExact } from '../../json/literals.ts';
+import {
   BLOB_FIELDS,
   CARRIER_FIELDS,
   FUNCTION_RESPONSE_FIELDS,
@@ -123,17 +123,24 @@ const isPlainResult = (response: unknown): boolean =>
 export const asExtensions = (fields: JsonObject | undefined): Node => (fields ? { extensions: { gemini: fields } } : {});
 
 /**
- * The citations of one text in groundingMetadata. Its segments are byte offsets into a part whose borders a stream
- * does not show, so a segment is used only if the text at its offsets equals its quotation. The metadata itself is
- * kept whole elsewhere.
+ * The citations in groundingMetadata, with their places in the texts of the parts. Segments are byte offsets into the part
+ * of their `partIndex`; in a stream, whose parts are pieces, and at servers that ignore the index, into the joined texts.
+ * So a segment is used only if the text at its offsets equals its quotation. The metadata itself is kept whole elsewhere.
+ * `texts`: of each part; undefined for those without visible text.
  */
-export function decodeCitations(metadata: unknown, text: string): Citation[] {
+export function decodeCitations(metadata: unknown, texts: readonly (string | undefined)[]): PlacedCitation[] {
   const grounding = toCamelObject(metadata);
   const supports = listOrEmpty(grounding['groundingSupports']);
   if (supports.length === 0) return [];
   const sources = listOrEmpty(grounding['groundingChunks']).map(decodeSource);
-  const places = new BytePlaces(text);
+  const places = new PartPlaces(texts);
   return supports.flatMap((support) => decodeSupport(toCamelObject(support), sources, places));
+}
+
+/** A citation and the part that its offsets belong to. */
+export interface PlacedCitation {
+  part: number;
+  citation: Citation;
 }
 
 type Source = Pick<Citation, 'kind' | 'url' | 'title' | 'filename' | 'cited_text'>;
@@ -153,22 +160,87 @@ function decodeSource(chunk: unknown): Source | undefined {
   };
 }
 
-function decodeSupport(support: JsonObject, sources: readonly (Source | undefined)[], places: BytePlaces): Citation[] {
-  const {
-    startIndex,
-    endIndex,
-    text,
-  }: {
-    startIndex?: unknown;
-    endIndex?: unknown;
-    text?: unknown;
-  } = toCamelObject(support['segment']);
-  const range = places.find(readOffset(startIndex), readOffset(endIndex), textOrEmpty(text));
-  if (!range) return [];
+function decodeSupport(support: JsonObject, sources: readonly (Source | undefined)[], places: PartPlaces): PlacedCitation[] {
+  const segment: Readonly<Record<'partIndex' | 'startIndex' | 'endIndex' | 'text', unknown>> = {
+    partIndex: undefined,
+    startIndex: undefined,
+    endIndex: undefined,
+    text: undefined,
+    ...toCamelObject(support['segment']),
+  };
+  const { partIndex, startIndex, endIndex, text } = segment;
+  const place = places.find(readOffset(partIndex), readOffset(startIndex), readOffset(endIndex), textOrEmpty(text));
+  if (!place) return [];
+  const { part, ...range } = place;
   return listOrEmpty(support['groundingChunkIndices']).flatMap((index) => {
     const source = typeof index === 'number' ? sources[index] : undefined;
-    return source ? [{ ...source, ...range, raw: support, origin: 'gemini' as const }] : [];
+    return source ? [{ part, citation: { ...source, ...range, raw: support, origin: 'gemini' as const } }] : [];
   });
+}
+
+interface Range {
+  start: number;
+  end: number;
+}
+
+/** Finds segments in the texts of parts. Each text is measured once, when the first segment is looked for in it. */
+class PartPlaces {
+  readonly #texts: readonly (string | undefined)[];
+  readonly #parts = new Map<number, BytePlaces>();
+  #joined: { places: BytePlaces; starts: { part: number; at: number }[] } | undefined;
+
+  constructor(texts: readonly (string | undefined)[]) {
+    this.#texts = texts;
+  }
+
+  /** The part and the range in its text, in code points; undefined if the quotation is not there. */
+  find(index: number, start: number, end: number, quoted: string): ({ part: number } & Range) | undefined {
+    return (
+      this.#findIn(index, start, end, quoted) ??
+      this.#findJoined(start, end, quoted) ??
+      this.#findIn(this.#texts.length - 1, start, end, quoted)
+    );
+  }
+
+  #findIn(part: number, start: number, end: number, quoted: string): ({ part: number } & Range) | undefined {
+    const range = this.#findPart(part)?.find(start, end, quoted);
+    return range && { part, ...range };
+  }
+
+  #findPart(index: number): BytePlaces | undefined {
+    const known = this.#parts.get(index);
+    if (known) return known;
+    const text = this.#texts[index];
+    if (text === undefined) return undefined;
+    const places = new BytePlaces(text);
+    this.#parts.set(index, places);
+    return places;
+  }
+
+  #findJoined(start: number, end: number, quoted: string): ({ part: number } & Range) | undefined {
+    this.#joined ??= this.#join();
+    const { places, starts } = this.#joined;
+    const range = places.find(start, end, quoted);
+    let [low, high] = [0, starts.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((starts[middle]?.at ?? 0) <= (range?.start ?? 0)) low = middle;
+      else high = middle - 1;
+    }
+    const found = starts[low];
+    return range && found && { part: found.part, start: range.start - found.at, end: range.end - found.at };
+  }
+
+  #join(): { places: BytePlaces; starts: { part: number; at: number }[] } {
+    let at = 0;
+    const starts = this.#texts.flatMap((text, part) => {
+      if (!text) return [];
+      const start = { part, at };
+      at += countCodePoints(text);
+      return start;
+    });
+    return { places: new BytePlaces(this.#texts.join('')), starts };
+  }
 }
 
 /** Converts byte offsets in a text to code points. */
@@ -190,7 +262,7 @@ class BytePlaces {
   }
 
   /** The code point range of a quotation; undefined if the text there differs. */
-  find(start: number, end: number, quoted: string): { start: number; end: number } | undefined {
+  find(start: number, end: number, quoted: string): Range | undefined {
     // Comparing the length first bounds the cost by the quotation, whatever the offsets are.
     if (quoted === '' || !(start >= 0 && start < end && end - start <= quoted.length * 3)) return undefined;
     if (this.#decoder.decode(this.#bytes.subarray(start, end)) !== quoted) return undefined;
@@ -473,6 +545,7 @@ export function encodeSignature(blob: SignedBlob, context: CodecContext): string
 }
 
 interface Segment {
+  partIndex?: number;
   startIndex: number;
   endIndex: number;
   text: string;
@@ -490,14 +563,27 @@ export class Grounding {
   readonly #chunks = new Map<string, { at: number; web: JsonObject }>();
   readonly #supports: JsonObject[] = [];
   #quoted = 0;
+  /** The bytes of the texts before, as far as they were counted, and the texts that were not. */
+  #bytes = 0;
+  #uncounted = '';
 
   constructor(context: CodecContext) {
     this.#context = context;
   }
 
-  /** Adds the citations of a block with this text. */
-  add(citations: readonly Citation[], text: string, path: string): void {
+  /**
+   * Adds a text and its citations. `part`: its place among the parts of a whole response. Undefined in a stream, whose
+   * readers join the texts: then offsets count from the first.
+   */
+  add(citations: readonly Citation[], text: string, path: string, part: number | undefined): void {
     let offsets: TextOffsets | undefined;
+    const place = (citation: Citation): Segment => {
+      offsets ??= new TextOffsets(text);
+      const segment = offsets.findSegment(citation);
+      if (part !== undefined) return part === 0 ? segment : { partIndex: part, ...segment };
+      const before = this.#countBefore();
+      return { ...segment, startIndex: segment.startIndex + before, endIndex: segment.endIndex + before };
+    };
     for (const citation of citations) {
       // Citations of Gemini come from metadata that is kept whole.
       if (citation.origin === 'gemini') continue;
@@ -506,12 +592,18 @@ export class Grounding {
         const message = `a ${citation.kind} citation without a URL is not supported by Gemini; dropped`;
         noteDropped(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       } else {
-        offsets ??= new TextOffsets(text);
-        this.#supports.push({ segment: this.#quote(offsets.findSegment(citation)), groundingChunkIndices: [source] });
+        this.#supports.push({ segment: this.#quote(place(citation)), groundingChunkIndices: [source] });
         const message = 'citations are not supported by Gemini; sent as groundingMetadata';
         noteApproximated(this.#context, { path: `${path}/citations`, feature: 'citations', message });
       }
     }
+    this.#uncounted += text;
+  }
+
+  #countBefore(): number {
+    for (const point of this.#uncounted) this.#bytes += utf8Length(point.codePointAt(0) ?? 0);
+    this.#uncounted = '';
+    return this.#bytes;
   }
 
   #addSource({ url, title, kind }: Citation): number | undefined {

@@ -4,6 +4,7 @@ import { deriveId } from '../../accumulate/argument-text.ts';
 import { UnknownFields } from '../../accumulate/unknown-fields.ts';
 import type { BlockDelta } from '../../canonical/events.ts';
 import {
+  type Citation,
   recomputeStop,
   type StopDetails,
   type StopReason,
@@ -11,15 +12,15 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../../canonical/message.ts';
-import { CallLimits } from '../../codec/answers.ts';
-import { BlockEmitter, type Emit, type Flow, withoutOffsets } from '../../codec/block-emitter.ts';
+import { CallLimits, countCodePoints } from '../../codec/answers.ts';
+import { BlockEmitter, type Emit, type Flow } from '../../codec/block-emitter.ts';
 import type { Context } from '../../codec/context.ts';
 import { listOrEmpty, textOrEmpty, unknownFields } from '../../codec/read.ts';
 import { countKeys } from '../../json/fast.ts';
 import { getOwn, isObject, type JsonObject, parseJson, setOwn, writeJson } from '../../json/json.ts';
 import { MAX_PARTIAL_ARGS_DEPTH, MAX_PARTIAL_ARGS_GAP } from '../../json/limits.ts';
-import type { RuleId } from '../../rules/index.ts';
 import { writeExact } from '../../json/literals.ts';
+import type { RuleId } from '../../rules/index.ts';
 import {
   addLogprobs,
   asExtensions,
@@ -76,6 +77,11 @@ export class CandidateDecoder {
   /** The last text block and its text. */
   #textFlow: Flow | undefined;
   #text = '';
+  /** The texts of the text blocks before. */
+  #earlier: string[] = [];
+  /** The citations of each part, where the first fragment has them: most likely it is a whole response. */
+  #cited: ReadonlyMap<number, Citation[]> | undefined;
+  #fragments = 0;
   #hasContent = false;
   #finish: string | number | undefined;
 
@@ -99,7 +105,10 @@ export class CandidateDecoder {
     this.#fields.look(candidate);
     if (isObject(logprobsResult)) this.#readLogprobs(logprobsResult);
     else this.#tokens = undefined;
-    if (isObject(content)) this.#pushContent(content);
+    if (isObject(content)) {
+      if (this.#fragments++ === 0) this.#cited = findCitations(candidate['groundingMetadata'], content);
+      this.#pushContent(content);
+    }
     // Log probabilities without text belong to the text before.
     if (this.#tokens && this.#flow?.kind === 'text') this.#emitter.write(this.#flow, this.#textDelta(''));
     this.#readFinish(finishReason);
@@ -119,8 +128,36 @@ export class CandidateDecoder {
   #pushContent(content: JsonObject): void {
     this.#contentFields.look(content);
     const { parts }: { parts?: unknown } = content;
-    if (Array.isArray(parts)) for (const part of parts) this.#pushPart(part);
+    if (Array.isArray(parts) && this.#cited && this.#fragments === 1) this.#pushCited(parts, this.#cited);
+    else if (Array.isArray(parts)) for (const part of parts) this.#pushPart(part);
     else if (parts !== undefined && parts !== null) this.#report('gemini/malformed-part');
+  }
+
+  /** Writes each citation behind the part that it belongs to, as long as its block is open. */
+  #pushCited(parts: readonly unknown[], cited: ReadonlyMap<number, Citation[]>): void {
+    /** Code points of the open text block before the part. */
+    let before = 0;
+    for (const [i, part] of parts.entries()) {
+      const flow = this.#textFlow;
+      this.#pushPart(part);
+      if (this.#textFlow !== flow) before = 0;
+      const text = readVisibleText(part);
+      if (text === undefined || !this.#textFlow) continue;
+      const offset = this.#flow === this.#textFlow ? before : undefined;
+      for (const citation of cited.get(i) ?? []) this.#cite(this.#textFlow, citation, offset);
+      before += countCodePoints(text);
+    }
+  }
+
+  /** `offset`: where the text that the citation counts from begins in its block; undefined when the block has ended. */
+  #cite(flow: Flow, citation: Citation, offset: number | undefined): void {
+    if (offset === undefined) {
+      this.#context.note({ code: 'DROPPED', path: '/content', feature: 'citations', message: LATE_CITATION });
+      return;
+    }
+    const { start = 0, end = 0 } = citation;
+    const moved = offset === 0 ? citation : { ...citation, start: start + offset, end: end + offset };
+    this.#emitter.write(flow, { type: 'citations_delta', citation: moved });
   }
 
   /** An unset enum value, and the empty string that Go servers write for it, do not replace a reason. */
@@ -234,6 +271,7 @@ export class CandidateDecoder {
     this.#flow = flow;
     this.#isSealed = false;
     if (kind === 'text') {
+      if (this.#text !== '') this.#earlier.push(this.#text);
       this.#text = '';
       this.#textFlow = flow;
     }
@@ -272,16 +310,21 @@ export class CandidateDecoder {
   /** Stops all open blocks. `isWhole`: the body ended without a failure. */
   end(isWhole: boolean): void {
     const isClean = isWhole && this.#finish !== undefined && decodeStop(readFinishName(this.#finish), true) === 'end_turn';
+    // Before the calls that are held, while the text block is open.
+    const isCited = this.#cited && this.#fragments === 1;
+    if (!isCited && this.#textFlow) this.#citeAll(this.#textFlow, this.#fields.kept['groundingMetadata']);
     this.#calls.end(isClean);
-    const metadata = this.#fields.kept['groundingMetadata'];
-    if (metadata && this.#textFlow) this.#cite(this.#textFlow, metadata);
     this.#emitter.end();
   }
 
-  #cite(flow: Flow, metadata: unknown): void {
-    const isOpen = flow === this.#flow;
-    for (const citation of decodeCitations(metadata, this.#text))
-      this.#emitter.write(flow, { type: 'citations_delta', citation: isOpen ? citation : withoutOffsets(citation) });
+  /** The metadata comes at the end of a stream: only the last text block can still be open. */
+  #citeAll(flow: Flow, metadata: unknown): void {
+    if (!metadata) return;
+    const isOpen = this.#emitter.isOpen(flow.key ?? '');
+    const known = new Set([...(this.#cited?.values() ?? [])].flat().map(({ url, raw }) => writeJson([url, raw])));
+    for (const { part, citation } of decodeCitations(metadata, [...this.#earlier, this.#text]))
+      if (!known.has(writeJson([citation.url, citation.raw])))
+        this.#cite(flow, citation, isOpen && part === this.#earlier.length ? 0 : undefined);
   }
 
   /** The stop reason and its details, once there is a finish reason. */
@@ -306,6 +349,26 @@ export class CandidateDecoder {
       ...(this.#finish !== undefined && { finish_reason: this.#finish }),
     };
   }
+}
+
+const LATE_CITATION = 'a citation arrived after the text that it belongs to had ended; dropped';
+
+/** The text of a part that is neither a thought nor anything else. */
+function readVisibleText(raw: unknown): string | undefined {
+  const { text, thought }: WirePart = isObject(raw) ? raw : {};
+  return typeof text === 'string' && text !== '' && thought !== true ? text : undefined;
+}
+
+/** The citations of a candidate that is whole, by the places of their parts; undefined without any. */
+function findCitations(metadata: unknown, { parts }: JsonObject): ReadonlyMap<number, Citation[]> | undefined {
+  if (!metadata || !Array.isArray(parts)) return undefined;
+  const cited = new Map<number, Citation[]>();
+  for (const { part, citation } of decodeCitations(metadata, parts.map(readVisibleText))) {
+    const known = cited.get(part);
+    if (known) known.push(citation);
+    else cited.set(part, [citation]);
+  }
+  return cited.size > 0 ? cited : undefined;
 }
 
 interface PendingCall {

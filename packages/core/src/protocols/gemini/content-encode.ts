@@ -62,6 +62,8 @@ export interface CallSink {
 export interface PartSink extends CallSink {
   /** Whether anything was written. */
   readonly hasParts: boolean;
+  /** The number of parts of a whole response; undefined in a stream, where parts are pieces of texts. */
+  readonly length?: number;
   /** Writes a part. */
   add(part: JsonObject): void;
   /** Sends a piece of text at once. Absent: the text of a block becomes one part when the block stops. */
@@ -227,7 +229,14 @@ export class CandidateEncoder {
     open.isStopped = true;
     if (open.isWhole) this.#addText(open);
     else if (open.signature) this.#addSignature(open, open.signature);
-    this.#grounding.add(open.citations, open.text, `/content/${at}`);
+    const part = open.text === '' ? undefined : this.#findPart();
+    if (!open.isThought) this.#grounding.add(open.citations, open.text, `/content/${at}`, part);
+  }
+
+  /** The place of the part that was just written. */
+  #findPart(): number | undefined {
+    const { length } = this.#sink;
+    return length === undefined ? undefined : length - 1;
   }
 
   /** Applies late changes of calls. */

@@ -90,6 +90,10 @@ class PartList implements PartSink {
     return this.parts.length > 0;
   }
 
+  get length(): number {
+    return this.parts.length;
+  }
+
   add(part: JsonObject): void {
     this.parts.push(part);
   }
