@@ -17,6 +17,7 @@ export function importLitellm(root: Section, draft: Draft): void {
   const settings = root.section('litellm_settings');
   const router = root.section('router_settings');
   const strategy = readStrategy(router, groups);
+  for (const [name, deployments] of groups) groups.set(name, weigh(deployments, strategy, draft));
   writeModels(draft, groups, strategy, new FallbackReader(groups, draft).read([router, settings]));
   readAliases(router, groups, draft);
   readLimits([router, settings], draft);
@@ -43,10 +44,18 @@ interface Context {
   groups: Map<string, Deployment[]>;
 }
 
-/** A target with its place in the order of the deployments of one name. */
+/** A target with its place in the order of the deployments of one name, and what can be its weight there. */
 interface Deployment extends DraftTarget {
   order: number;
+  shares: Shares;
+  /** The path of its parameters. */
+  path: string;
 }
+
+/** LiteLLM divides requests by the first of these that a deployment of the name has. */
+const SHARES = ['weight', 'rpm', 'tpm'] as const;
+
+type Shares = Readonly<Partial<Record<(typeof SHARES)[number], number>>>;
 
 /** The entries of `credential_list` by name. */
 function readCredentials(root: Section): Map<string, Section> {
@@ -79,13 +88,13 @@ function readDeployment(entry: Section, context: Context): void {
   if (target === undefined) return;
   const info = entry.section('model_info');
   readPrices(target, [params, info], draft);
-  const weight = readWeight(params, entry);
+  const shares = readShares(params, entry);
   // LiteLLM uses deployments without an order only when none has one, or when all others are paused.
   const order = params.number('order') ?? info?.number('order') ?? Number.POSITIVE_INFINITY;
   info?.finish(INFO_REASONS, 'facts about models are known or not needed');
   params.finish(PARAM_REASONS, 'defaults for requests are not supported; let clients send them');
   entry.finish();
-  groups.set(name, [...(groups.get(name) ?? []), { target, order, ...(weight !== undefined && { weight }) }]);
+  groups.set(name, [...(groups.get(name) ?? []), { target, order, shares, path: params.path }]);
 }
 
 const OPEN_TO_ALL = 'the model is open to every client key; limit keys by models: "sluice keys create --models"';
@@ -265,20 +274,52 @@ function readHeaders(params: Section, id: string, draft: Draft): Record<string, 
   return headers.length === 0 ? undefined : Object.fromEntries(headers);
 }
 
-/** LiteLLM divides requests by weight, else by rpm, else by tpm. */
-function readWeight(params: Section, entry: Section): number | undefined {
-  const weight = params.number('weight');
-  const rates = (['rpm', 'tpm'] as const).flatMap((key) =>
-    [params, entry].flatMap((section) => {
+function readShares(params: Section, entry: Section): Shares {
+  const readRate = (key: 'rpm' | 'tpm'): number | undefined => {
+    const rates = [params, entry].flatMap((section) => {
       const rate = section.number(key);
-      if (rate !== undefined)
-        section.note(key, 'changed', 'providers have no rate limits; it only weighs the targets of a model');
-      return rate === undefined ? [] : [key === 'rpm' ? rate : rate / 1000];
-    }),
-  );
-  const chosen = weight ?? rates[0];
-  return chosen !== undefined && chosen > 0 ? Math.min(1000, chosen) : undefined;
+      if (rate === undefined) return [];
+      section.note(key, 'changed', 'providers have no rate limits; it only weighs the targets of a model');
+      return [rate];
+    });
+    return rates[0];
+  };
+  const found = { weight: params.number('weight'), rpm: readRate('rpm'), tpm: readRate('tpm') };
+  return Object.fromEntries(Object.entries(found).filter(([, share]) => share !== undefined));
 }
+
+/**
+ * Gives the deployments of one name their weights. Where requests are divided by weight, deployments without a share get
+ * none beside those that have one, and a share of 0 is how a deployment is drained.
+ */
+function weigh(deployments: readonly Deployment[], strategy: DraftStrategy, draft: Draft): Deployment[] {
+  const orders = [...new Set(deployments.map(({ order }) => order))];
+  return orders.flatMap((wanted) => {
+    const tier = deployments.filter(({ order }) => order === wanted);
+    return weighTier(tier, strategy, draft);
+  });
+}
+
+function weighTier(tier: readonly Deployment[], strategy: DraftStrategy, draft: Draft): readonly Deployment[] {
+  const by = SHARES.find((share) => tier.some(({ shares }) => shares[share] !== undefined));
+  const largest = by === undefined ? 0 : Math.max(...tier.map(({ shares }) => shares[by] ?? 0));
+  if (by === undefined || !(largest > 0)) return tier;
+  const unit = by === 'tpm' ? TOKENS_PER_REQUEST : 1;
+  const scale = Math.min(1 / unit, MAX_WEIGHT / largest);
+  return tier.flatMap((one) => {
+    const share = one.shares[by] ?? 0;
+    if (share > 0) return [{ ...one, weight: Number((share * scale).toPrecision(6)) }];
+    if (strategy !== 'weighted') return [one];
+    const reason = one.shares[by] === undefined ? `no ${by} beside deployments that have one` : `${by} 0`;
+    draft.note(`${one.path}.${by}`, 'dropped', `${reason} means that it gets no requests`);
+    return [];
+  });
+}
+
+const MAX_WEIGHT = 1000;
+
+/** Makes weights from token rates about as large as those from request rates. */
+const TOKENS_PER_REQUEST = 1000;
 
 const COSTS = {
   input: 'input_cost_per_token',
@@ -409,7 +450,8 @@ const splitByOrder = (deployments: readonly Deployment[]): DraftTarget[][] =>
     .toSorted((a, b) => a - b)
     .map((wanted) => toTargets(deployments.filter(({ order }) => order === wanted)));
 
-const toTargets = (deployments: readonly Deployment[]): DraftTarget[] => deployments.map(({ order: _, ...target }) => target);
+const toTargets = (deployments: readonly Deployment[]): DraftTarget[] =>
+  deployments.map(({ order: _, shares: __, path: ___, ...target }) => target);
 
 function isPossible(name: string, fallback: string, draft: Draft): boolean {
   if (!fallback.includes('*') || name.includes('*')) return true;

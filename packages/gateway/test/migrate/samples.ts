@@ -128,6 +128,52 @@ model_list:
     ],
   },
   {
+    name: 'drained deployments, rates as weights, and strategies that use no weights',
+    format: 'litellm',
+    source: `
+model_list:
+  - { model_name: drained, litellm_params: { model: openai/a, api_key: os.environ/K, weight: 1 } }
+  - { model_name: drained, litellm_params: { model: openai/b, api_key: os.environ/K, weight: 0 } }
+  - { model_name: partly, litellm_params: { model: openai/a, api_key: os.environ/K, weight: 9 } }
+  - { model_name: partly, litellm_params: { model: openai/b, api_key: os.environ/K, weight: 3 } }
+  - { model_name: partly, litellm_params: { model: openai/c, api_key: os.environ/K } }
+  - { model_name: rates, litellm_params: { model: openai/a, api_key: os.environ/K, rpm: 6000 } }
+  - { model_name: rates, litellm_params: { model: openai/b, api_key: os.environ/K, rpm: 3000 } }
+  - { model_name: zeros, litellm_params: { model: openai/a, api_key: os.environ/K, weight: 0 } }
+  - { model_name: zeros, litellm_params: { model: openai/b, api_key: os.environ/K, weight: 0 } }
+  - { model_name: tiers, litellm_params: { model: openai/a, api_key: os.environ/K, weight: 2, order: 1 } }
+  - { model_name: tiers, litellm_params: { model: openai/b, api_key: os.environ/K, order: 2 } }
+`,
+    config: {
+      providers: { openai: { api_key: 'env:K' } },
+      models: {
+        drained: 'openai/a',
+        partly: {
+          strategy: 'weighted',
+          targets: [
+            { target: 'openai/a', weight: 9 },
+            { target: 'openai/b', weight: 3 },
+          ],
+        },
+        rates: {
+          strategy: 'weighted',
+          targets: [
+            { target: 'openai/a', weight: 1000 },
+            { target: 'openai/b', weight: 500 },
+          ],
+        },
+        zeros: { strategy: 'weighted', targets: ['openai/a', 'openai/b'] },
+        tiers: ['openai/a', 'openai/b'],
+      },
+    },
+    notes: [
+      'changed model_list[5].litellm_params.rpm',
+      'changed model_list[6].litellm_params.rpm',
+      'dropped model_list[1].litellm_params.weight',
+      'dropped model_list[4].litellm_params.weight',
+    ],
+  },
+  {
     name: 'hostile and wrong values',
     format: 'litellm',
     source: {
