@@ -136,3 +136,24 @@ describe('data URLs that are percent-encoded', () => {
     expect(written).toContain('A'.repeat(300_000));
   });
 });
+
+describe('the error flag of a result', () => {
+  const result = (content: string): Json => ({
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', is_error: true, content }] },
+    ],
+  });
+
+  test.each<[ProtocolId, string, string]>([
+    ['openai-chat', 'errors.log: 0 entries', 'Error: errors.log: 0 entries'],
+    ['openai-chat', 'Error: no such file', 'Error: no such file'],
+    ['openai-responses', 'errorless', 'Error: errorless'],
+    ['openai-responses', ' ERROR - x', ' ERROR - x'],
+  ])('%s: %j', (to, content, expected) => {
+    const { text, notes } = convert('anthropic-messages', to, result(content));
+    expect(text).toContain(JSON.stringify(expected));
+    expect(notes).toContain('APPROXIMATED tool_result.is_error');
+  });
+});

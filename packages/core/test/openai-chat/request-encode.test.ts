@@ -323,6 +323,7 @@ describe('messages', () => {
         { role: 'assistant', content: null, tool_calls: [fn('a')] },
         { role: 'tool', tool_call_id: 'a', content: 'error: x' },
       ],
+      ['APPROXIMATED tool_result.is_error'],
     ],
     [
       '#29 P30 media in a result follow in a user message, behind all results',

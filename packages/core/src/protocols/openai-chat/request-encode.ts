@@ -390,17 +390,17 @@ function markResult(content: string | JsonObject[], mark: JsonObject): string | 
 }
 
 /** Matches text that already names an error: chat has no field for it. */
-const ERROR_PREFIX = /^\s*error/i;
+const ERROR_PREFIX = /^\s*error\s*[:!-]/i;
 
 function markError(content: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
   const text = typeof content === 'string' ? content : String(content.find(({ type }) => type === 'text')?.['text'] ?? '');
-  if (ERROR_PREFIX.test(text)) return content;
   context.note({
     code: 'APPROXIMATED',
     path: at,
     feature: 'tool_result.is_error',
     message: 'the error flag of a tool result is not supported by OpenAI Chat; sent as the prefix "Error:"',
   });
+  if (ERROR_PREFIX.test(text)) return content;
   return typeof content === 'string' ? `Error: ${content}` : [{ type: 'text', text: 'Error:' }, ...content];
 }
 

@@ -501,16 +501,16 @@ function encodeOutputParts(
 const isPlainText = (part: JsonObject): boolean => part['type'] === 'input_text' && Object.keys(part).length === 2;
 
 /** Matches text that already names an error: the wire has no field for it. */
-const ERROR_PREFIX = /^\s*error/i;
+const ERROR_PREFIX = /^\s*error\s*[:!-]/i;
 
 function markError(output: string | JsonObject[], at: string, context: CodecContext): string | JsonObject[] {
   const text = typeof output === 'string' ? output : String(output.find(({ type }) => type === 'input_text')?.['text'] ?? '');
-  if (ERROR_PREFIX.test(text)) return output;
   noteApproximated(context, {
     path: at,
     feature: 'tool_result.is_error',
     message: 'the error flag of a tool result is not supported by OpenAI Responses; sent as the prefix "Error:"',
   });
+  if (ERROR_PREFIX.test(text)) return output;
   return typeof output === 'string' ? `Error: ${output}` : [{ type: 'input_text', text: 'Error:' }, ...output];
 }
 
