@@ -11,8 +11,8 @@ export class CallRepair {
   /** How many calls the client has to run. */
   count = 0;
   readonly #used = new Set<string>();
-  /** The ids of calls whose input is streamed, by the id of the provider. */
-  readonly #open = new Map<string, string>();
+  /** The ids of calls whose input is streamed, in order, by the id of the provider. */
+  readonly #open = new Map<string, string[]>();
   readonly #report: Report;
   readonly #generateId: () => string;
 
@@ -24,21 +24,30 @@ export class CallRepair {
   /** The id of a call whose input begins. */
   start(id: string): string {
     const own = this.#claim(id);
-    this.#open.set(id, own);
+    const open = this.#open.get(id);
+    if (open) open.push(own);
+    else this.#open.set(id, [own]);
     return own;
   }
 
-  /** The id of the call that a piece of input belongs to. */
+  /** Keeps the id of a call that the provider runs: its result names it by the id. */
+  reserve(id: string): void {
+    this.#used.add(id);
+  }
+
+  /** The id of the call that a piece of input belongs to: the last one that began with this id. */
   find(id: string): string {
-    return this.#open.get(id) ?? id;
+    return this.#open.get(id)?.at(-1) ?? id;
   }
 
   /** The complete call; the same object when nothing is wrong with it. */
   repair(call: LanguageModelV3ToolCall): LanguageModelV3ToolCall {
-    // The results of calls that the provider runs name them by their ids.
-    if (call.providerExecuted) return call;
-    const toolCallId = this.#open.get(call.toolCallId) ?? this.#claim(call.toolCallId);
-    this.#open.delete(call.toolCallId);
+    if (call.providerExecuted) {
+      this.reserve(call.toolCallId);
+      return call;
+    }
+    // Calls are completed in the order in which they began.
+    const toolCallId = this.#open.get(call.toolCallId)?.shift() ?? this.#claim(call.toolCallId);
     this.count++;
     const input = repairInput(call.input);
     if (input !== call.input) this.#report('call-input');

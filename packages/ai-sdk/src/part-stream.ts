@@ -37,6 +37,7 @@ export class PartStream {
       case 'reasoning-end':
         return this.#end('reasoning', part);
       case 'tool-input-start':
+        if (part.providerExecuted) this.#calls.reserve(part.id);
         return [part.providerExecuted ? part : withId(part, this.#calls.start(part.id))];
       case 'tool-input-delta':
       case 'tool-input-end':

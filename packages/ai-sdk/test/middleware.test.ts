@@ -7,6 +7,7 @@ import type {
 import { generateText, jsonSchema, streamText, tool, wrapLanguageModel } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { streamOf } from '../../../test/frameworks.ts';
+import { CallRepair } from '../src/calls.ts';
 import { type PartRepair, repairMiddleware } from '../src/index.ts';
 
 type Part = LanguageModelV3StreamPart;
@@ -118,6 +119,15 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
+    name: 'two calls with one id, after the input of both',
+    parts: [...input('c1'), ...input('c1'), call('c1', '{"a":1}'), call('c1', '{"a":2}'), finish('tool-calls')],
+    repairs: ['call-id'],
+    ran: [
+      ['c1', { a: 1 }],
+      ['new_1', { a: 2 }],
+    ],
+  },
+  {
     name: 'input that was encoded twice',
     parts: [call('c1', JSON.stringify('{"a":1}')), finish('tool-calls')],
     repairs: ['call-input'],
@@ -158,6 +168,18 @@ const ROWS: readonly Row[] = [
   },
   { name: 'an error', parts: [{ type: 'error', error: 'overloaded' }], repairs: [], errors: ['overloaded'] },
 ];
+
+test('a call for the client does not share its id with one that the provider runs', () => {
+  const found: PartRepair[] = [];
+  const calls = new CallRepair(
+    (repair) => found.push(repair),
+    () => 'new',
+  );
+  const own = { ...call('c1', '{"a":1}'), providerExecuted: true };
+  expect(calls.repair(own)).toBe(own);
+  expect(calls.repair(call('c1', '{"a":2}'))).toMatchObject({ toolCallId: 'new', input: '{"a":2}' });
+  expect(found).toEqual(['call-id']);
+});
 
 describe('streams', () => {
   test.each(ROWS)('$name', async ({ parts, repairs, text = '', ran = [], errors = [] }) => {

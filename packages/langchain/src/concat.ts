@@ -133,8 +133,11 @@ class CallPieces {
 /** Adds a later piece of a call to it, as LangChain does: ids and names are replaced, arguments are appended. */
 function mergeInto(call: ToolCallChunk, piece: ToolCallChunk): void {
   const fields = call as unknown as Record<string, unknown>; // models may add fields of their own
-  for (const [key, value] of Object.entries(piece) as [string, unknown][])
-    if (value !== null && value !== undefined) fields[key] = mergeField(key, fields[key] ?? undefined, value);
+  for (const [key, value] of Object.entries(piece) as [string, unknown][]) {
+    const left = fields[key] ?? undefined;
+    if (left === undefined) fields[key] = value;
+    else if (value !== null && value !== undefined) fields[key] = mergeField(key, left, value);
+  }
 }
 
 /** Fields that say which call it is, not what is in it. */
@@ -142,7 +145,6 @@ const KEPT: ReadonlySet<string> = new Set(['type', 'index', 'created', 'timestam
 const REPLACED: ReadonlySet<string> = new Set(['id', 'name', 'output_version', 'model_provider']);
 
 function mergeField(key: string, left: unknown, right: unknown): unknown {
-  if (left === undefined) return right;
   if (typeof left === 'object' && typeof right === 'object') return mergeObjects(left, right);
   if (typeof left === 'string' && typeof right === 'string') {
     if (REPLACED.has(key)) return right === '' ? left : right;

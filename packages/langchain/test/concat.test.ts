@@ -78,6 +78,7 @@ describe('fields of pieces are merged as LangChain merges them', () => {
     ['ids and names are replaced, except by empty ones', { id: 'a', name: 'x' }, { id: '', name: 'y' }],
     ['a missing field is set', {}, { id: 'a', name: 'x', args: '{}' }],
     ['null is like missing', { id: null, args: null }, { id: 'a', args: '{}' }],
+    ['null is set where nothing is', {}, { id: null, name: null, args: '{}' }],
     ['null does not replace', { id: 'a', args: '{}' }, { id: null, args: null }],
     ['other texts are appended, types are not', { note: 'a', type: 'tool_call_chunk' }, { note: 'b', type: 'tool_call_chunk' }],
     ['numbers are added, times are not', { count: 1, created: 5, timestamp: 7 }, { count: 2, created: 6, timestamp: 8 }],
