@@ -35,7 +35,7 @@ const PATTERN = new RegExp(WORDS.map(([word]) => `\\b(?:${word})\\b`).join('|'),
 
 /** Phrases in which such a word is right. */
 const ALLOWED: readonly string[] = [
-  'Answer with one JSON object only', // an instruction to a model
+  'Answer with one JSON', // an instruction to a model
   'did not answer', // DNS and TCP
 ];
 

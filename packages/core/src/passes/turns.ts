@@ -103,17 +103,31 @@ function merge(run: readonly CanonicalMessage[], start: number, rules: Rules): C
  */
 export function convertMidSystem(request: CanonicalRequest, rules: Rules): CanonicalRequest {
   if (rules.target.midSystem === 'keep' || request.messages.every(({ role }) => role !== 'system')) return request;
+  const { system, messages: given } = hoistFirst(request);
+  const first = request.messages.length - given.length;
   const messages: CanonicalMessage[] = [];
-  request.messages.forEach((message, i) => {
+  given.forEach((message, i) => {
     const last = messages.at(-1);
     if (message.role !== 'system') messages.push(message);
     else if (rules.target.midSystem === 'reminder' || !last || last.role === 'assistant')
-      messages.push(remind(message, `/messages/${i}`, rules));
+      messages.push(remind(message, `/messages/${first + i}`, rules));
     // Consecutive system messages are merged into a copy of the first.
     else if (last.role === 'system') for (const block of message.content) last.content.push(block);
     else messages.push({ ...message, content: [...message.content] });
   });
-  return { ...request, messages };
+  return { ...request, ...(system && { system }), messages };
+}
+
+/** System messages before the first turn are the system prompt, once what was not text in them is dropped. */
+function hoistFirst({ system, messages }: CanonicalRequest): Pick<CanonicalRequest, 'system' | 'messages'> {
+  const isPrompt = ({ role, content }: CanonicalMessage): boolean =>
+    role === 'system' && content.every((block) => block.type === 'text' && block.text !== '' && !block.signature);
+  const end = messages.findIndex((message) => !isPrompt(message));
+  if (end <= 0) return { messages, ...(system && { system }) };
+  const blocks = messages
+    .slice(0, end)
+    .flatMap(({ content }) => content.filter((block) => block.type === 'text').map((block): SystemBlock => ({ ...block })));
+  return { system: [...(system ?? []), ...blocks], messages: messages.slice(end) };
 }
 
 function remind(message: CanonicalMessage, path: string, rules: Rules): CanonicalMessage {

@@ -1,6 +1,6 @@
 /** Content parts of requests that are not quite as the protocols want them. */
 import { describe, expect, test } from 'vitest';
-import { convertRequest, type ProtocolId } from '../../src/index.ts';
+import { convertRequest, convertResponse, type ProtocolId } from '../../src/index.ts';
 
 type Json = Record<string, unknown>;
 
@@ -156,4 +156,53 @@ describe('the error flag of a result', () => {
     expect(text).toContain(JSON.stringify(expected));
     expect(notes).toContain('APPROXIMATED tool_result.is_error');
   });
+});
+
+describe.each(['anthropic-messages', 'gemini'] as const)('for %s', (to) => {
+  const system = (...content: Json[]): Json => ({
+    messages: [
+      { role: 'system', content },
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: 'later' },
+      { role: 'user', content: 'go' },
+    ],
+  });
+
+  test('a leading system message stays one when another part of it is dropped', () => {
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } };
+    const { text, notes } = convert('openai-chat', to, system({ type: 'text', text: 'Be brief.' }, image));
+    expect(text).toContain('Be brief.');
+    expect(text).not.toContain('<system-reminder>Be brief.');
+    expect(text).toContain('later');
+    expect(notes).toContainEqual(expect.stringMatching(/^DROPPED/));
+  });
+});
+
+test('a schema whose root is not an object is requested as a value', () => {
+  const body = {
+    messages: [{ role: 'user', content: 'hi' }],
+    response_format: { type: 'json_schema', json_schema: { name: 'l', schema: { type: 'array', items: { type: 'string' } } } },
+  };
+  const { body: sent } = convertRequest(
+    { model: 'm', max_tokens: 9, ...body },
+    { from: 'openai-chat', to: 'anthropic-messages', model: 'claude-3-haiku-20240307', profile: { structured_outputs: false } },
+  );
+  expect(JSON.stringify(sent)).toContain('Answer with one JSON value only');
+});
+
+test.each(['default', 'scale', 'priority'])('the service tier %s is the same in both protocols of OpenAI', (tier) => {
+  const chat = {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+    service_tier: tier,
+  };
+  const there = convertResponse(chat, { from: 'openai-chat', to: 'openai-responses' });
+  expect(there.body).toMatchObject({ service_tier: tier });
+  expect(there.notes.filter(({ feature }) => feature === 'service_tier')).toEqual([]);
+  const back = convertResponse(there.body, { from: 'openai-responses', to: 'openai-chat' });
+  expect(back.body).toMatchObject({ service_tier: tier });
+  expect(back.notes.filter(({ feature }) => feature === 'service_tier')).toEqual([]);
 });

@@ -77,6 +77,10 @@ describe('the schema dialects of docs/canonical.md, row by row', () => {
     ],
     ['enum with null', 'gemini-openapi', { enum: ['a', null] }, { type: 'STRING', nullable: true, enum: ['a'] }],
     ['enum with null', 'gemini-json', { type: ['string', 'null'], enum: ['a', null] }, { type: ['string', 'null'], enum: ['a'] }],
+    ['enum with null, no type', 'gemini-json', { enum: ['a', null] }, { type: ['string', 'null'], enum: ['a'] }],
+    ['enum of several types', 'gemini-json', { enum: ['a', 1, null] }, { type: ['string', 'number', 'null'], enum: ['a', 1] }],
+    ['only null', 'gemini-json', { enum: [null] }, { type: 'null' }],
+    ['only null', 'gemini-openapi', { enum: [null] }, { type: 'NULL' }],
     [
       'enum with an empty text',
       'gemini-openapi',

@@ -150,12 +150,22 @@ interface Types {
 
 /** The types of a node. In JSON Schema null is one of the types, in OpenAPI a flag. */
 export function readTypes(schema: JsonObject, values: Values, { isOpenApi }: Dialect): Types {
-  const names = readTypeNames(schema['type']);
+  const named = readTypeNames(schema['type']);
+  // Without a type, what is listed shows it; null would be forbidden by the rest of the list, or everything be allowed.
+  const names = named.length === 0 && values.hasNull ? listValueTypes(schema, values, isOpenApi) : named;
   const isNullable = schema['nullable'] === true || values.hasNull || names.includes('null');
   if (!isOpenApi)
     return { names: isNullable && names.length > 0 && !names.includes('null') ? [...names, 'null'] : names, isNullable };
   const others = names.filter((name) => name !== 'null');
   return others.length === 0 && names.length > 0 ? { names, isNullable: false } : { names: others, isNullable };
+}
+
+/** The types of the values that a schema lists beside null; null alone if there are none. */
+function listValueTypes({ enum: listed }: JsonObject, values: Values, isOpenApi: boolean): string[] {
+  const others = Array.isArray(listed) ? listed.filter((value) => value !== null) : [];
+  if (others.length === 0) return ['null'];
+  // OpenAPI has one type, which is inferred later.
+  return isOpenApi || !values.enum ? [] : [...new Set(others.map((value) => typeof value))];
 }
 
 /** Types that a keyword applies to. */

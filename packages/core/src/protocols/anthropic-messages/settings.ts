@@ -234,7 +234,7 @@ interface Encoded {
   hint?: string;
 }
 
-const JSON_ONLY = 'Answer with one JSON object only, without any text around it.';
+const askForJson = (kind: 'object' | 'value'): string => `Answer with one JSON ${kind} only, without any text around it.`;
 
 /**
  * Models without structured outputs are asked for JSON in the system prompt. A forced tool would be stricter, but
@@ -249,7 +249,7 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
       feature: 'output_format.json_object',
       message: 'JSON mode is not supported by Anthropic Messages; requested in the system prompt',
     });
-    return { hint: JSON_ONLY };
+    return { hint: askForJson('object') };
   }
   const schema = describedSchema(format.json_schema, context);
   if (context.profile.structured_outputs ?? context.source === 'anthropic-messages')
@@ -260,7 +260,10 @@ export function encodeOutputFormat(format: OutputFormat | undefined, context: Co
       feature: 'output_format.json_schema',
       message: 'structured output is not supported by this model; the schema is sent in the system prompt',
     });
-  return { hint: `${JSON_ONLY} It must match this JSON schema:\n${writeJson(schema) ?? '{}'}` };
+  const isObjectSchema = schema['type'] === undefined || schema['type'] === 'object';
+  return {
+    hint: `${askForJson(isObjectSchema ? 'object' : 'value')} It must match this JSON schema:\n${writeJson(schema) ?? '{}'}`,
+  };
 }
 
 /** Gemini has the schema beside the type, not below it: each gets a note. */

@@ -217,8 +217,15 @@ export function encodeEnvelope(source: Source, hasForeignId: boolean, context: C
 
 const encodeId = (id: string): string => (id.startsWith('chatcmpl-') ? id : `chatcmpl-${id.replace(/[^A-Za-z0-9_-]/g, '_')}`);
 
-/** Wire names of the service tiers of other protocols. */
-const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto', flex: 'flex', priority: 'priority' };
+/** Wire names of the service tiers of other protocols; both protocols of OpenAI have the same. */
+const SERVICE_TIERS: Record<string, string> = {
+  standard: 'default',
+  default: 'default',
+  auto: 'auto',
+  flex: 'flex',
+  scale: 'scale',
+  priority: 'priority',
+};
 
 /** The service tier in OpenAI's names; an unknown one of another protocol is dropped. */
 export function encodeTier(tier: string | undefined, foreign: boolean, context: CodecContext): string | undefined {

@@ -526,8 +526,15 @@ const dropUnset = (fields: JsonObject): JsonObject =>
 const completeTool = (tool: JsonObject): JsonObject =>
   tool['type'] === 'function' ? { description: null, parameters: null, strict: false, ...tool } : tool;
 
-/** Wire names of the service tiers of other protocols. */
-const SERVICE_TIERS: Record<string, string> = { standard: 'default', auto: 'auto', flex: 'flex', priority: 'priority' };
+/** Wire names of the service tiers of other protocols; both protocols of OpenAI have the same. */
+const SERVICE_TIERS: Record<string, string> = {
+  standard: 'default',
+  default: 'default',
+  auto: 'auto',
+  flex: 'flex',
+  scale: 'scale',
+  priority: 'priority',
+};
 
 /** The service tier in OpenAI's names, or no field: not every client accepts null. */
 export function encodeTier(tier: string | undefined, foreign: boolean, context: CodecContext): { service_tier?: string } {
