@@ -47,6 +47,11 @@ export interface Codec extends RepairCodec {
    * removes one. Absent: no changes.
    */
   adjustPassed?(body: Record<string, unknown>, target: ForwardTarget): Record<string, unknown> | undefined;
+  /**
+   * Called with a request that goes to a server of another protocol: notes what it loses besides fields of its body.
+   * Throws when another server has a part of the conversation.
+   */
+  leave?(wire: WireRequest, context: Pick<CodecContext, 'note'>): void;
   /** Whether a server with this profile continues a trailing assistant message, as far as is known. */
   acceptsPrefill(profile: ProviderProfile): boolean;
   /** How tools must look there. Responses are mapped back by the same rules. */

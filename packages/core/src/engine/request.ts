@@ -33,7 +33,9 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
     locate: (path: string) => source.spell(path),
   };
   const decoding = decodeContext(options, reporting);
-  const request = decodeText(body, options, decoding);
+  const wire = buildWire(body, options);
+  if (from.id !== to.id) from.leave?.(wire, reporting);
+  const request = decodeText(wire, options, decoding);
   if (from.id !== to.id) reportProtocolOnlyFields(request, source, from, decoding);
   // Not a spread: one that adds fields gives the object a new shape, which makes all its readers slower.
   const sent: CanonicalRequest = Object.assign({}, request);
@@ -50,8 +52,8 @@ export function convertRequest(body: unknown, options: RequestOptions): Converte
     target: buildTarget(to, provider, { model: sent.model, stream: sent.stream ?? false }),
     from,
   });
-  const wire = encode(to, sent, context, notes);
-  return { body: wire.body, path: wire.path, headers: wire.headers, notes: notes.list, request };
+  const { body: converted, path, headers } = encode(to, sent, context, notes);
+  return { body: converted, path, headers, notes: notes.list, request };
 }
 
 function encode(to: Codec, request: CanonicalRequest, context: CodecContext, notes: NoteList): WireRequest {
@@ -96,13 +98,13 @@ export interface ConvertedRequest extends Pick<WireRequest, 'body' | 'path' | 'h
  * ```
  */
 export function decodeRequest(body: unknown, options: DecodeOptions): CanonicalRequest {
-  return decodeText(body, options, decodeContext(options, { note: () => undefined }));
+  return decodeText(buildWire(body, options), options, decodeContext(options, { note: () => undefined }));
 }
 
-function decodeText(body: unknown, options: DecodeOptions, context: CodecContext): CanonicalRequest {
-  openDocument(body, options.text ?? '');
+function decodeText(wire: WireRequest, options: DecodeOptions, context: CodecContext): CanonicalRequest {
+  openDocument(wire.body, options.text ?? '');
   try {
-    return options.from.request.decode(buildWire(body, options), context);
+    return options.from.request.decode(wire, context);
   } finally {
     closeDocument();
   }

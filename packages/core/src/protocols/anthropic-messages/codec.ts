@@ -6,7 +6,7 @@ import { MessagesGrammar } from './grammar.ts';
 import { countTokensRequest, countTokensResponse, modelInfo, models } from './models.ts';
 import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { anthropicMessagesRepair } from './repair.ts';
-import { decodeRequest } from './request-decode.ts';
+import { decodeRequest, leaveProtocol } from './request-decode.ts';
 import { encodeRequest } from './request-encode.ts';
 import { completeResponse, peekUsage } from './response.ts';
 import { IGNORABLE_FIELDS } from './wire.ts';
@@ -21,6 +21,7 @@ export const anthropicMessagesCodec: Codec = {
   profileFor,
   hasFacts: hasRecordedProfile,
   acceptsPrefill: ({ prefill }) => prefill,
+  leave: leaveProtocol,
   toolRules,
   complete: completeResponse,
   place: { within: 'message', model: 'model', list: 'content' },

@@ -214,9 +214,11 @@ export const encodeErrorEvent = (error: CanonicalError): JsonObject =>
 function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].type): JsonObject {
   const upstream = isOwn(error) ? error.upstream : undefined;
   return {
+  const { error_code: code } = error.details ?? {};
     type: 'error',
     error: {
       ...objectOrEmpty(upstream?.body),
+      ...(typeof code === 'string' && { details: { error_code: code } }),
       type: upstream?.type ?? type,
       message: encodeMessage(error),
     },

@@ -9,6 +9,7 @@ import {
   type ToolResultBlock,
   type ToolUseBlock,
 } from '../../canonical/message.ts';
+import { CodecError } from '../../canonical/notes.ts';
 import type { SignedBlob } from '../../canonical/protocol.ts';
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { withSource } from '../../canonical/source.ts';
@@ -501,6 +502,35 @@ function collectConfig(body: JsonObject): JsonObject {
   const { current: format, old } = readFormatExtensions(body);
   const rest = { ...unknownFields(config, CONFIG_FIELDS), ...(isAlone && { effort }), ...(format !== undefined && { format }) };
   return { ...(Object.keys(rest).length > 0 && { output_config: rest }), ...(old && { output_format: old }) };
+}
+
+/** Notes the beta features of a request for another protocol, and throws for a turn of a thread. */
+export function leaveProtocol({ headers, body }: WireRequest, { note }: Pick<CodecContext, 'note'>): void {
+  const betas = headers['anthropic-beta'];
+  // Not refused by a strict policy: what a feature adds to the body has notes of its own.
+  if (betas) note({ code: 'DROPPED', path: '', feature: 'headers.anthropic-beta', message: describeBetas(betas) });
+  if (isObject(body)) expectWholeConversation(objectOrEmpty(body['thread']));
+}
+
+const describeBetas = (betas: string): string =>
+  `anthropic-beta "${betas.slice(0, MAX_BETAS)}" is specific to anthropic-messages; dropped`;
+
+/** Characters of the header that are shown. */
+const MAX_BETAS = 200;
+
+/**
+ * Throws for a turn of a thread: Anthropic has the messages before it. Its SDK sends the whole conversation after this
+ * error code.
+ */
+function expectWholeConversation({ type }: JsonObject): void {
+  if (type !== 'continue') return;
+  throw new CodecError({
+    code: 'NOT_FOUND',
+    message: 'thread: another server stores the earlier messages; send the whole conversation with {"type": "create"}',
+    http_status: 404,
+    param: 'thread.previous_message_id',
+    details: { error_code: 'thread_not_found' },
+  });
 }
 
 /** Headers that belong to the request, because they enable features of its body. */
