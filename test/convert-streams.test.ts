@@ -139,7 +139,6 @@ const UNFINISHED: ReadonlySet<string> = new Set([
   'openai-responses/chatgpt-codex-8d8fd637.json',
   'openai-responses/chatgpt-codex-ecc5ca74.json',
   'gemini/google-03c2ad7a.json',
-  'gemini/google-13e74bde.json',
   'gemini/google-vertex-d2b3fed2.json',
 ]);
 const isFailed = ({ file, features }: Recording): boolean => UNFINISHED.has(file) || features.includes('error');

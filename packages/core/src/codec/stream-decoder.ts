@@ -209,6 +209,8 @@ export interface FrameDecoder extends Stage<SseFrame, CanonicalStreamEvent>, Rep
 
 /** Observers of a stream that is decoded. */
 export interface StreamDecoderOptions {
+  /** The only payload is a whole response, so nothing is missing where it has no finish reason. */
+  isWhole?: boolean;
   /** Called with every parsed payload, so that observers do not parse it again. */
   onPayload?: (payload: JsonObject) => void;
   /** Called with every frame, even after the end of the message, and the payload that was parsed for the decoder. */

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { geminiContext } from '../../../../test/sdk/gemini.ts';
 import { gemini } from '../../src/protocols/gemini/index.ts';
+import { decodeResponse } from '../../src/protocols/gemini/response.ts';
 import { chunk, run, STOP, sse } from './run.ts';
 
 /** One answer in fragments, and the same as one body, a list, and a list in pieces. */
@@ -43,6 +45,29 @@ test.each(ROWS)('$name', ({ fragments, whole }) => {
   expect(run(sse(...payloads)).message).toEqual(message);
   expect(run(JSON.stringify(payloads, null, 2)).message).toEqual(message);
   expect(run(`[${payloads.map((payload) => JSON.stringify(payload)).join('\n,\r\n')}]`, 7).message).toEqual(message);
+});
+
+describe('a whole response without a finishReason', () => {
+  const read = (body: unknown) => decodeResponse(body, geminiContext());
+  const call = { functionCall: { name: 'f', args: { a: 1 } } };
+
+  test('is complete', () => {
+    expect(read(chunk([{ text: 'a' }]))).toMatchObject({ stop_reason: 'end_turn', content: [{ type: 'text', text: 'a' }] });
+    expect(read(chunk([call]))).toMatchObject({ stop_reason: 'tool_use', content: [{ name: 'f', input: { a: 1 } }] });
+    expect(read(chunk([]))).toMatchObject({ stop_reason: 'end_turn', content: [] });
+  });
+
+  test('that reports a block or an error is not complete', () => {
+    const blocked = { ...chunk([{ text: 'a' }]), promptFeedback: { blockReason: 'SAFETY' } };
+    expect(read(blocked)).toMatchObject({ stop_reason: 'content_filter' });
+    expect(() => read({ ...chunk([{ text: 'a' }]), error: { code: 503, message: 'x', status: 'UNAVAILABLE' } })).toThrow('x');
+    expect(() => read({ candidates: [], usageMetadata })).toThrow('finishReason');
+  });
+
+  test('is a stream that was cut when it comes as a list, or as events', () => {
+    expect(() => read([chunk([{ text: 'a' }])])).toThrow('finishReason');
+    expect(run(sse(chunk([{ text: 'a' }])))).toMatchObject({ complete: false, rules: ['gemini/finish-missing'] });
+  });
 });
 
 test.each([

@@ -84,6 +84,7 @@ export class CandidateDecoder {
   #fragments = 0;
   #hasContent = false;
   #finish: string | number | undefined;
+  #isComplete = false;
 
   constructor(index: number, context: Context, emit: Emit, responseId: string) {
     this.index = index;
@@ -92,9 +93,19 @@ export class CandidateDecoder {
     this.#calls = new CallEmitter(context, this.#emitter, `${responseId}\u0000${index}`);
   }
 
-  /** The finish reason as it is on the wire, once there is one. */
-  get finishReason(): string | number | undefined {
-    return this.#finish;
+  get isFinished(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  /** Nothing of the candidate is missing, also when it has no finish reason. */
+  complete(): void {
+    this.#isComplete = true;
+  }
+
+  /** The name of the finish reason, once there is one. */
+  get #reason(): string | undefined {
+    if (this.#finish === undefined) return this.#isComplete ? 'STOP' : undefined;
+    return readFinishName(this.#finish);
   }
 
   /** Reads the candidate of a fragment. */
@@ -309,7 +320,8 @@ export class CandidateDecoder {
 
   /** Stops all open blocks. `isWhole`: the body ended without a failure. */
   end(isWhole: boolean): void {
-    const isClean = isWhole && this.#finish !== undefined && decodeStop(readFinishName(this.#finish), true) === 'end_turn';
+    const name = this.#reason;
+    const isClean = isWhole && name !== undefined && decodeStop(name, true) === 'end_turn';
     // Before the calls that are held, while the text block is open.
     const isCited = this.#cited && this.#fragments === 1;
     if (!isCited && this.#textFlow) this.#citeAll(this.#textFlow, this.#fields.kept['groundingMetadata']);
@@ -329,8 +341,8 @@ export class CandidateDecoder {
 
   /** The stop reason and its details, once there is a finish reason. */
   get stop(): { stop_reason: StopReason; stop_details?: StopDetails } | undefined {
-    if (this.#finish === undefined) return undefined;
-    const name = readFinishName(this.#finish);
+    const name = this.#reason;
+    if (name === undefined) return undefined;
     const reason = recomputeStop(decodeStop(name, this.#hasContent), this.#calls.unanswered);
     if (reason !== 'content_filter' && reason !== 'error' && isKnownFinish(name)) return { stop_reason: reason };
     const explanation = textOrEmpty(this.#fields.kept['finishMessage']);

@@ -20,12 +20,12 @@ import { isBlocked, readCandidateExtensions } from './wire.ts';
 
 /**
  * Reads a whole GenerateContentResponse, or the list of its fragments, through the stream decoder. Throws if it is an
- * error.
+ * error. A list without a finish reason is a stream that was cut; one response without it is complete.
  */
 export function decodeResponse(body: unknown, context: Context): CanonicalResponse {
   const fragments: readonly unknown[] = Array.isArray(body) ? body : [body];
   if (!fragments.every(isObject)) throw new CodecError(decodeErrorBody(body));
-  const { message, complete } = readWholeResponse(fragments, decodeStream(context));
+  const { message, complete } = readWholeResponse(fragments, decodeStream(context, { isWhole: !Array.isArray(body) }));
   if (!complete) throw new CodecError(buildUpstreamError('the response has no finishReason'));
   return message;
 }

@@ -32,13 +32,14 @@ import {
  * response.
  */
 export function decodeStream(context: Context, options: StreamDecoderOptions = {}): FrameDecoder {
-  return new PayloadDecoder(context, options, (emit) => new GeminiMachine(context, emit));
+  return new PayloadDecoder(context, options, (emit) => new GeminiMachine(context, emit, options.isWhole));
 }
 
 /** The state of one stream. */
 class GeminiMachine implements PayloadMachine {
   readonly #context: Context;
   readonly #emit: Emit;
+  readonly #isWhole: boolean;
   #started = false;
   #id = '';
   #usage: JsonObject | undefined;
@@ -49,9 +50,10 @@ class GeminiMachine implements PayloadMachine {
   readonly #fields = new UnknownFields(RESPONSE_FIELDS);
   readonly #wrapper = new UnknownFields(WRAPPER_FIELDS, this.#fields.kept);
 
-  constructor(context: Context, emit: Emit) {
+  constructor(context: Context, emit: Emit, isWhole = false) {
     this.#context = context;
     this.#emit = emit;
+    this.#isWhole = isWhole;
   }
 
   payload(value: JsonObject, event: string | undefined, offset: number): void {
@@ -135,6 +137,7 @@ class GeminiMachine implements PayloadMachine {
   }
 
   end(): void {
+    if (this.#isWhole && this.#blockReason === undefined) for (const candidate of this.#candidates.values()) candidate.complete();
     if (!this.#started) this.fail(this.#explainEmpty());
     else if (this.#isFinished) this.#finish();
     else {
@@ -151,7 +154,7 @@ class GeminiMachine implements PayloadMachine {
   /** A blocked prompt has no candidates, or none that finished. */
   get #isFinished(): boolean {
     if (this.#blockReason !== undefined) return true;
-    for (const { finishReason } of this.#candidates.values()) if (finishReason === undefined) return false;
+    for (const { isFinished } of this.#candidates.values()) if (!isFinished) return false;
     return this.#candidates.size > 0;
   }
 
