@@ -3,6 +3,7 @@ import type { CanonicalError, ErrorCode } from '../canonical/notes.ts';
 import type { ProtocolId } from '../canonical/protocol.ts';
 import { isSet } from '../json/fast.ts';
 import { isFilledText, isObject, type JsonObject, parseJson, writeJson } from '../json/json.ts';
+import { isOverflow } from './overflow.ts';
 import type { CodecContext, HeaderBag, WireReply } from './protocol.ts';
 
 /** The canonical form of a wire error. `type`: the field in which the protocol names the kind of an error. */
@@ -97,16 +98,13 @@ function describeKind(text: string): string | undefined {
 
 /** The canonical code of an error, by its message, then its names, then the HTTP status. */
 function classify(message: string, names: readonly unknown[], status: number | undefined): ErrorCode {
-  if (CONTEXT_LENGTH.test(message)) return 'CONTEXT_LENGTH';
+  if (isOverflow(message)) return 'CONTEXT_LENGTH';
   for (const name of names) {
     const known = typeof name === 'string' ? BY_NAME.find(([pattern]) => pattern.test(name)) : undefined;
     if (known) return known[1];
   }
   return findCodeByStatus(status) ?? 'UPSTREAM_ERROR';
 }
-
-const CONTEXT_LENGTH =
-  /context (window|size|length)|too many (prompt )?tokens|prompt (is )?too long|messages is too long|token limit reached/i;
 
 /**
  * Patterns for the names that providers give errors in `code`, `type` and `status`; the first match of the first

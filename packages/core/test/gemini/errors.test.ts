@@ -88,7 +88,7 @@ const CODES: Record<ErrorCode, [code: number, status: string]> = {
 describe('encode', () => {
   test.each(Object.entries(CODES) as [ErrorCode, [number, string]][])('%s', async (code, [http, status]) => {
     const reply = encodeError({ code, message: 'm' }, geminiContext());
-    expect(reply).toMatchObject({ status: http, body: { error: { code: http, message: 'm', status } } });
+    expect(reply).toMatchObject({ status: http, body: { error: { code: http, message: expect.stringMatching(/m$/), status } } });
     for (const { generate } of SDKS)
       await expect(generate(reply.status, JSON.stringify(reply.body))).rejects.toMatchObject({ name: 'ApiError', status: http });
   });

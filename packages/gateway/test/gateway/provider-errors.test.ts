@@ -115,7 +115,7 @@ describe('a rejected provider key', () => {
 
 describe('errors about the request', () => {
   test.each([400, 404, 413, 422, 429])('%i keeps the message of the upstream', async (status) => {
-    const message = 'prompt is too long: 210000 tokens > 200000 maximum';
+    const message = 'messages.3.content: expected at most 210000 items';
     for (const { pair, stream } of WAYS) {
       const { body } = errorOf(pair.upstream, { code: 'INVALID_INPUT', message, http_status: status });
       faultd.play([{ send: whole(status, body) }]);

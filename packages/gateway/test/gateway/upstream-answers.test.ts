@@ -39,6 +39,40 @@ const askWithSpare = (pair: Pair, stream: boolean): Promise<Reply> => {
 
 const WAYS = waysOf(PAIRS);
 
+test.each(PAIRS)('a whole response without a finish reason is a response: $name', async (pair) => {
+  const body = wholeOf(pair.upstream).replace(/,?"(finish_reason|finishReason|stop_reason)":"\w+"/, '');
+  first.play([{ send: whole(200, body) }]);
+  expectAnswered(pair, false, await askPair(pair, false));
+  expect(first.served).toHaveLength(1);
+});
+
+describe('a context that is too long', () => {
+  const RECOGNISED: Record<ProtocolId, RegExp> = {
+    'openai-chat': /"code":"context_length_exceeded"/,
+    'openai-responses': /"code":"context_length_exceeded"/,
+    'anthropic-messages': /"message":"prompt is too long/,
+    gemini: /"message":"The input token count .{0,20}exceeds the maximum number of tokens allowed/,
+  };
+  const LONG = {
+    'openai-chat': "This model's maximum context length is 8192 tokens.",
+    'openai-responses': 'Your input exceeds the context window of this model.',
+    'anthropic-messages': 'prompt is too long: 210000 tokens > 200000 maximum',
+    gemini: 'The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).',
+  };
+
+  test.each(WAYS.filter(({ pair }) => !pair.isPassing))(
+    'is recognised by the client, and sent to the next target: $name',
+    async ({ pair, stream }) => {
+      const { body } = errorOf(pair.upstream, { code: 'INVALID_INPUT', message: LONG[pair.upstream], http_status: 400 });
+      first.play([{ send: whole(400, body) }]);
+      const reply = await askPair(pair, stream);
+      expect(reply.status).toBe(400);
+      if (pair.client !== pair.upstream) expect(reply.body.toString()).toMatch(RECOGNISED[pair.client]);
+      expectAnswered(pair, stream, await askWithSpare(pair, stream));
+    },
+  );
+});
+
 describe('statuses', () => {
   test.each([
     [500, 'UPSTREAM_ERROR'],

@@ -3,6 +3,7 @@
 import type { CanonicalUsage, StopDetails, StopReason, UsageDetails } from '../../canonical/message.ts';
 import { type CanonicalError, type ErrorCode, findSocketErrorCode } from '../../canonical/notes.ts';
 import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, findBareError } from '../../codec/errors.ts';
+import { describeOverflow } from '../../codec/overflow.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
 import { objectOrEmpty, toCount } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
@@ -213,26 +214,17 @@ export const encodeErrorEvent = (error: CanonicalError): JsonObject =>
 /** The body of an error response. */
 function encodeErrorBody(error: CanonicalError, type = WIRE_ERRORS[error.code].type): JsonObject {
   const upstream = isOwn(error) ? error.upstream : undefined;
-  return {
   const { error_code: code } = error.details ?? {};
+  return {
     type: 'error',
     error: {
-      ...objectOrEmpty(upstream?.body),
       ...(typeof code === 'string' && { details: { error_code: code } }),
+      ...objectOrEmpty(upstream?.body),
       type: upstream?.type ?? type,
-      message: encodeMessage(error),
+      message: describeOverflow(error, 'anthropic-messages'),
     },
     request_id: error.request_id ?? null,
   };
-}
-
-const TOO_LONG = 'prompt is too long';
-
-/** Clients recognise by these words that they have to shorten the conversation. */
-function encodeMessage(error: CanonicalError): string {
-  const { code, message } = error;
-  const isMissing = code === 'CONTEXT_LENGTH' && !isOwn(error) && !message.toLowerCase().includes(TOO_LONG);
-  return isMissing ? `${TOO_LONG}: ${message}` : message;
 }
 
 const isOwn = ({ upstream }: CanonicalError): boolean => upstream?.protocol === 'anthropic-messages';

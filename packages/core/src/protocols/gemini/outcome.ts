@@ -3,6 +3,7 @@
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
 import type { CanonicalError, ErrorCode, Note } from '../../canonical/notes.ts';
 import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
+import { describeOverflow } from '../../codec/overflow.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
 import { fitCached, listOrEmpty, objectOrEmpty, textOrEmpty } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
@@ -278,7 +279,7 @@ export function encodeErrorBody(error: CanonicalError): { error: WireStatus & Js
     error: {
       ...original,
       code: findHttpStatus(error),
-      message: error.message,
+      message: describeOverflow(error, 'gemini'),
       status: typeof original['status'] === 'string' ? original['status'] : WIRE_ERRORS[error.code].status,
       ...(details.length > 0 && { details }),
     },
