@@ -223,6 +223,8 @@ export interface CodecContext extends Context {
 /** Seals the opaque values of one upstream, and opens those that it sealed for the same one. */
 export interface Sealing {
   /** The id of the upstream: what was opened is sent to no other. */
+  /** The stream of a server is repaired for its own clients, whose request is not known. */
+  isRepair?: boolean;
   readonly provider: string;
   /** Returns base64url text. `label` is authenticated with the value. */
   seal(value: string, label: string): string;

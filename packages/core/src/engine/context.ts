@@ -117,6 +117,7 @@ export interface ContextOptions extends Pick<CodecContext, 'profile'> {
   locate?: ((path: string) => string) | undefined;
   sealing?: Sealing | undefined;
   envelope?: JsonObject | undefined;
+  isRepair?: boolean;
 }
 
 /**
@@ -137,6 +138,7 @@ export function createContext(parts: ContextOptions): CodecContext {
     locate,
     sealing,
     envelope,
+    isRepair = false,
   } = parts;
   const { id: source, traits: sourceTraits } = from ?? NO_SOURCE;
   const report = (): undefined => undefined;
@@ -155,6 +157,7 @@ export function createContext(parts: ContextOptions): CodecContext {
     locate,
     sealing,
     envelope,
+    isRepair,
   };
 }
 

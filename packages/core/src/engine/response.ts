@@ -105,6 +105,7 @@ interface AnswerParts {
   seed: () => string;
   onRefusal?: (error: CanonicalError) => void;
   stream?: boolean;
+  isRepair?: boolean;
 }
 
 /** Builds the context of a response encoder: the request, the upstream and the policy. */
@@ -127,6 +128,7 @@ export function createResponseContext(options: ResponseOptions<RepairCodec>, not
     from,
     sealing,
     envelope,
+    isRepair: parts.isRepair ?? false,
   });
 }
 

@@ -125,7 +125,7 @@ class StreamConverter implements ResponseStream {
     const { tap = false, model, splice, onto, onEncoded } = options;
     this.#onEncoded = onEncoded;
     const before = onto?.converter ?? onto;
-    this.output = before instanceof StreamConverter ? before.output : new StreamOutput(options);
+    this.output = before instanceof StreamConverter ? before.output : new StreamOutput(options, adapt === undefined);
     this.#splice = splice;
     this.#reader = createReader({ ...options, inspect: options.inspect ?? createDepthInspection() });
     const { encoder, framer, notes } = this.output;
@@ -253,13 +253,14 @@ class StreamOutput {
   /** A loss that the policy refuses. */
   refusal: CanonicalError | undefined;
 
-  constructor(options: StreamOptions<RepairCodec>) {
+  constructor(options: StreamOptions<RepairCodec>, isRepair: boolean) {
     const { to, framing = 'sse' } = options;
     this.encoder = to.streamEncoder(
       createResponseContext(options, this.notes, {
         seed: () => this.id,
         onRefusal: (error) => (this.refusal ??= error),
         stream: true,
+        isRepair,
       }),
     );
     this.framer = createFramer(to, framing);

@@ -105,21 +105,20 @@ export class ChatGrammar implements StreamGrammar {
   #usage(usage: JsonObject): void {
     must(this.#wantsUsage, 'usage that was not requested');
     this.#allFinished('usage');
-    const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
-    must(isCount(prompt) && isCount(completion), 'usage counts');
-    must(prompt + completion === total, 'the total is the sum');
-    const { cached_tokens: cached } = objectAt(usage['prompt_tokens_details'], 'prompt_tokens_details');
-    const { reasoning_tokens: reasoning } = objectAt(usage['completion_tokens_details'], 'completion_tokens_details');
-    must(isCount(cached) && cached <= prompt, 'cached tokens are a part');
-    must(isCount(reasoning) && reasoning <= completion, 'reasoning tokens are a part');
+    checkUsage(usage);
     this.#state = 'usage';
   }
 
   #oneChoice(chunk: JsonObject, choices: readonly unknown[]): void {
-    const hasUsage = 'usage' in chunk;
-    must(hasUsage === this.#wantsUsage && (chunk['usage'] ?? null) === null, 'usage beside choices is null or absent');
     must(choices.length === 1, 'one choice per chunk');
-    this.#choice(objectAt(choices[0], 'a choice'));
+    const choice = objectAt(choices[0], 'a choice');
+    const { usage = null } = chunk;
+    must(!this.#wantsUsage || ('usage' in chunk && usage === null), 'usage beside choices is null');
+    if (usage !== null) {
+      must(choice['finish_reason'] !== null, 'usage that was not requested is beside the finish');
+      checkUsage(objectAt(usage, 'usage'));
+    }
+    this.#choice(choice);
   }
 
   #choice({ index, delta: wire, finish_reason: finish, logprobs }: JsonObject): void {
@@ -145,6 +144,16 @@ export class ChatGrammar implements StreamGrammar {
     this.#choices.set(index, choice);
     return choice;
   }
+}
+
+function checkUsage(usage: JsonObject): void {
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
+  must(isCount(prompt) && isCount(completion), 'usage counts');
+  must(prompt + completion === total, 'the total is the sum');
+  const { cached_tokens: cached } = objectAt(usage['prompt_tokens_details'], 'prompt_tokens_details');
+  const { reasoning_tokens: reasoning } = objectAt(usage['completion_tokens_details'], 'completion_tokens_details');
+  must(isCount(cached) && cached <= prompt, 'cached tokens are a part');
+  must(isCount(reasoning) && reasoning <= completion, 'reasoning tokens are a part');
 }
 
 function checkDelta(delta: JsonObject, { once, calls }: Choice): void {

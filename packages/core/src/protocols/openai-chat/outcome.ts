@@ -288,6 +288,18 @@ export function decodeUsage(raw: JsonObject, { note, profile }: UsageContext): C
   };
 }
 
+/** Usage that came in a chunk with choices, as Mistral sends it. Its clients fail on a chunk without choices. */
+const BESIDE_CHOICES = /* @__PURE__ */ new WeakSet<object>();
+
+/** Marks the usage of a stream as sent beside its choices. */
+export const markBesideChoices = (raw: JsonObject): unknown => BESIDE_CHOICES.add(raw);
+
+/** Whether the usage was sent beside choices, so that every client of the server can read it there. */
+export const isBesideChoices = ({ extensions }: CanonicalUsage): boolean => {
+  const raw = extensions?.['openai-chat'];
+  return raw !== undefined && BESIDE_CHOICES.has(raw);
+};
+
 /** The largest value of the matching fields: relays fill one and set the others to 0. */
 function largest(names: RegExp, ...sources: readonly JsonObject[]): number | undefined {
   let most: number | undefined;

@@ -15,7 +15,7 @@ import {
 } from '../../codec/stream-decoder.ts';
 import { isFilledText, isObject, type JsonObject } from '../../json/json.ts';
 import { ChoiceDecoder } from './content-decode.ts';
-import { decodeError, decodeStop, decodeUsage, findError, isEmptyObject } from './outcome.ts';
+import { decodeError, decodeStop, decodeUsage, findError, isEmptyObject, markBesideChoices } from './outcome.ts';
 import type { WireChoice, WireChunk } from './wire.ts';
 
 /** Decodes a chat stream, or a whole body in place of one, to canonical events. */
@@ -34,6 +34,8 @@ class ChatMachine implements PayloadMachine {
   #model = '';
   #created: number | undefined;
   #usage: JsonObject | undefined;
+  /** The last usage came in a chunk with choices. */
+  #isUsageBeside = false;
   #isWholeBody = false;
   isRepeatable = false;
   #offset = 0;
@@ -75,6 +77,7 @@ class ChatMachine implements PayloadMachine {
     if (usage) {
       this.#usage ??= {};
       mergeUsage(this.#usage, usage);
+      this.#isUsageBeside = !this.#isWholeBody && Array.isArray(chunk.choices) && chunk.choices.length > 0;
     }
     this.#fields.look(chunk);
     return usage !== undefined;
@@ -216,6 +219,7 @@ class ChatMachine implements PayloadMachine {
 
   #messageDelta(choice: ChoiceDecoder, delta: MessageDelta['delta']): MessageDelta {
     const isMain = choice === this.#main;
+    if (this.#usage && this.#isUsageBeside) markBesideChoices(this.#usage);
     const late = choice.lateBlocks;
     const { service_tier: tier, system_fingerprint: fingerprint, error, ...others } = this.#fields.kept;
     const fields = error === undefined || isEmptyObject(error) ? others : { ...others, error };

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 import { encodeEnvelope, encodeTier } from './blocks.ts';
 import { ChoiceStreamEncoder } from './content-encode.ts';
-import { encodeErrorChunk, encodeUsage } from './outcome.ts';
+import { encodeErrorChunk, encodeUsage, isBesideChoices } from './outcome.ts';
 
 /** Canonical events to chunks, in the form that every official client accepts. */
 export function encodeStream(context: CodecContext): Stage<CanonicalStreamEvent, SseFrame> {
@@ -21,6 +21,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   readonly #context: CodecContext;
   /** Clients that did not request usage fail on a chunk without choices. */
   readonly #wantsUsage: boolean;
+  /** Usage beside the last choice stays there, for clients that know the server. */
+  readonly #followsServer: boolean;
   #isForeign = false;
   /** Id, created and model: the same on every chunk, so serialized once. */
   #envelope: JsonObject = {};
@@ -34,6 +36,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   constructor(context: CodecContext) {
     this.#context = context;
     this.#wantsUsage = context.request === undefined || context.request.stream_options?.include_usage === true;
+    this.#followsServer = !this.#wantsUsage || context.isRepair === true;
     this.#tail = this.#wantsUsage ? ',"usage":null}' : '}';
   }
 
@@ -120,12 +123,14 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #send(choice: JsonObject, fields?: JsonObject): void {
     // Unknown fields are rare, so a chunk that has them is serialized as a whole.
     const head = fields ? `${JSON.stringify({ ...fields, ...this.#envelope }).slice(0, -1)},` : this.#head;
-    this.#out.push({ data: `${head}"choices":[${JSON.stringify(choice)}]${this.#tail}` });
+    const tail = fields?.['usage'] ? '}' : this.#tail;
+    this.#out.push({ data: `${head}"choices":[${JSON.stringify(choice)}]${tail}` });
   }
 
   #finish(event: MessageDelta): void {
     const { delta, message, usage } = event;
-    if (usage) this.#usage = usage;
+    const beside = usage && this.#followsServer && isBesideChoices(usage) ? usage : undefined;
+    if (usage && !beside) this.#usage = usage;
     if (delta.stop_reason === null) return; // an error follows
     if (delta.stop_reason === 'error') {
       const { explanation, raw } = delta.stop_details ?? {};
@@ -136,6 +141,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     this.#choice(event.choice).finish(event, delta.stop_reason, {
       ...(tier !== undefined && { service_tier: tier }),
       ...(message?.system_fingerprint !== undefined && { system_fingerprint: message.system_fingerprint }),
+      ...(beside && { usage: encodeUsage(beside) }),
     });
   }
 
