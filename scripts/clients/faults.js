@@ -75,10 +75,10 @@ export const FAULTS = [
   { id: 'bare-end', what: 'error as bare JSON, then the end of the body', in: GEMINI, steps: ['bare', 'end'] },
   { id: 'pause-bare-end', what: 'pause, error as bare JSON, then the end', in: GEMINI, steps: ['pause', 'bare', 'end'] },
   {
-    id: 'plain-bare-pause-bare-end',
-    what: '**as the gateway writes it**: error event and bare JSON, pause, bare JSON again, then the end',
+    id: 'plain-pause-bare-end',
+    what: '**as the gateway writes it**: error event, pause, bare JSON, then the end',
     in: GEMINI,
-    steps: ['plain', 'bare', 'pause', 'bare', 'end'],
+    steps: ['plain', 'pause', 'bare', 'end'],
   },
 ];
 

@@ -41,7 +41,7 @@ client, without the gateway. **retries**: the client sends the request again and
 - A closed connection without an error event hides the reason from SDKs, and Gemini CLI does not retry it.
 - Qwen Code retries chat errors by \`code: "ECONNRESET"\`; opencode, pi and Qwen Code retry Anthropic errors by \`overloaded_error\`; pi and Continue retry by "socket hang up" in the message.
 - Codex gives up on \`server_is_overloaded\`, so Responses streams never use it.
-- @google/genai 2 and the AI SDK read an error only from a \`data:\` event. @google/genai 1, pi and Kimi Code read it only from bare JSON that arrives on its own. Gemini streams therefore carry both.`;
+- @google/genai 2 and the AI SDK read an error only from a \`data:\` event. @google/genai 1, pi and Kimi Code read it only from bare JSON that arrives on its own. Gemini streams therefore carry both, in two reads. An error that Google itself reports in a stream is passed on as the event alone, so that clients do what they do without a gateway.`;
 
 /** The clients by protocol; a cell that fails has a line of its own. */
 function pairs({ cells, versions }) {
@@ -114,7 +114,7 @@ function worse(results) {
 function chosen(reactions) {
   const cells = CLIENTS.map(({ name, protocol }) => ({
     cut: reactions[`${name} > cut`],
-    now: reactions[`${name} > ${protocol === 'gemini' ? 'plain-bare-pause-bare-end' : 'gateway-end'}`],
+    now: reactions[`${name} > ${protocol === 'gemini' ? 'plain-pause-bare-end' : 'gateway-end'}`],
   })).filter(({ now }) => now !== undefined);
   const count = (test) => cells.filter(test).length;
   const kept = count(({ cut, now }) => cut === 'retries' && now === 'retries');

@@ -49,8 +49,15 @@ export function encodeGemini(events: Iterable<CanonicalStreamEvent>, context: Co
 
 export const fragmentsOf = (frames: readonly SseFrame[]): Json[] => frames.map(({ data }) => JSON.parse(data) as Json);
 
-/** What the wire carries, a piece for each frame: the SDK looks for a bare error at the beginning of what it reads. */
-export const piecesOf = (frames: readonly SseFrame[]): string[] => frames.map((frame) => encodeSse(frame, { lineEnd: '\r\n' }));
+/**
+ * What the wire carries, a piece for each frame. The gateway repeats an error as bare JSON, which the first major of the SDK
+ * looks for at the beginning of what it reads.
+ */
+export function piecesOf(frames: readonly SseFrame[]): string[] {
+  const last = frames.at(-1)?.data ?? '';
+  const repeated = last.startsWith('{"error"') ? [`${last}\r\n`] : [];
+  return [...frames.map((frame) => encodeSse(frame, { lineEnd: '\r\n' })), ...repeated];
+}
 
 export interface Part extends Json {
   text?: string;

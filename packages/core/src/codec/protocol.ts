@@ -92,7 +92,7 @@ export interface Codec extends RepairCodec {
   framing?(path: string): Framing;
   /** An event or comment that keeps a silent stream open; absent: its clients accept none. */
   readonly heartbeat?: string;
-  /** Errors in a stream are written in two forms, because some clients read only one of them. */
+  /** Some clients read an error of a stream only when it arrives once more, alone and outside an event. */
   readonly repeatsErrors?: boolean;
   /** Where payloads have the fields of the response. */
   readonly place: ResponsePlace;

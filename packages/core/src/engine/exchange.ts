@@ -290,6 +290,14 @@ export class Exchange {
   }
 
   /**
+   * Repeats the error of a stream, to be written on its own some time later. Undefined for other clients, and for an
+   * error that the client's own vendor reports in its streams: it is written as the vendor does.
+   */
+  repeatInStream(error: CanonicalError): Uint8Array | undefined {
+    return error.upstream?.protocol === this.#client.id ? undefined : this.repeatInBand(error);
+  }
+
+  /**
    * Repeats the error, to be written on its own some time after the stream contained it: @google/genai 1 reports an
    * ApiError only when one read returns the error and nothing else. Undefined for other clients.
    */

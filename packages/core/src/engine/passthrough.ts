@@ -236,17 +236,13 @@ class PassedStream implements ResponseStream {
     return this.#tap.result;
   }
 
-  /**
-   * An early end is reported with its reason, if there is one. A complete stream needs none. Gemini has two forms of an
-   * error, each of which some clients miss, so it is repeated in both.
-   */
+  /** An early end is reported with its reason, if there is one. A complete stream needs none. */
   #finish(reason?: CanonicalError): Iterable<Uint8Array> {
     if (this.#hasEnded) return NOTHING;
     this.#hasEnded = true;
     for (const event of this.#reader.end()) this.#observe(reason && isOwnError(event) ? { type: 'error', error: reason } : event);
     if (this.#error && !this.#error.upstream) return [this.#failure(this.#error)];
     const rest = this.#takeRest();
-    if (this.#error && this.#options.from.repeatsErrors) return [...rest, BLANK_LINE, this.#failure(this.#error)];
     const terminal = this.#missingTerminal();
     return terminal ? [...rest, terminal] : rest;
   }

@@ -559,7 +559,7 @@ export class Conversation {
     const exchange = createExchange(client, client, { provider: NO_PROVIDER, tap: false });
     const pieces = [...exchange.stream({ splice: continuation.fail(), onto: continuation.output }).fail(error)];
     const redact = chooseRedact(error, this.#services);
-    const repeat = (this.#exchange ?? exchange).repeatInBand(error);
+    const repeat = (this.#exchange ?? exchange).repeatInStream(error);
     const result = this.#buildResult(200, error);
     await this.#settle(result);
     const claim = this.#race.conclude();

@@ -5,9 +5,9 @@ import { cutAfter, errorFrames } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, LAST_CHUNK, streamHead } from './http.ts';
 import { providersAt } from './pairs.ts';
-import { type Started, startGateway } from './start.ts';
+import { ask, type Started, startGateway } from './start.ts';
 
-// Errors in a Gemini stream, read by both majors of Google's SDK over a real socket.
+// Errors in a Gemini stream, read by both majors of Google's SDK over a real socket. The first one does not find Google's own form.
 
 let faultd: Faultd;
 let gateway: Started;
@@ -32,15 +32,23 @@ const ERROR = { code: 'OVERLOADED', message: 'scripted failure', http_status: 50
 const BARE = '{"error":{"code":503,"message":"scripted failure","status":"UNAVAILABLE"}}\r\n';
 
 /** A stream with some text, and then the error in one of its forms. */
-const UPSTREAMS = [
+const OTHERS = [
   { name: 'an error event of OpenAI', model: 'mend-openai-chat/m', protocol: 'openai-chat' },
   { name: 'an error event of Anthropic', model: 'mend-anthropic-messages/m', protocol: 'anthropic-messages' },
   { name: 'an error event of Responses', model: 'mend-openai-responses/m', protocol: 'openai-responses' },
-  { name: 'an error event of Gemini, repaired', model: 'mend-gemini/m', protocol: 'gemini', error: `data: ${BARE}\r\n` },
-  { name: 'an error event of Gemini, passed on', model: 'pass-gemini/m', protocol: 'gemini', error: `data: ${BARE}\r\n` },
-  { name: 'bare JSON of Gemini, repaired', model: 'mend-gemini/m', protocol: 'gemini', error: BARE },
-  { name: 'bare JSON of Gemini, passed on', model: 'pass-gemini/m', protocol: 'gemini', error: BARE },
 ] as const;
+
+const EVENT = `data: ${BARE}\r\n`;
+
+/** What Google itself sends. */
+const OWN = [
+  { name: 'an error event of Gemini, repaired', model: 'mend-gemini/m', error: EVENT },
+  { name: 'an error event of Gemini, passed on', model: 'pass-gemini/m', error: EVENT },
+  { name: 'bare JSON of Gemini, repaired', model: 'mend-gemini/m', error: BARE },
+  { name: 'bare JSON of Gemini, passed on', model: 'pass-gemini/m', error: BARE },
+] as const;
+
+const UPSTREAMS = [...OTHERS, ...OWN.map((own) => ({ ...own, protocol: 'gemini' as const }))];
 
 /** How text, error and end are spread over packets. */
 const TIMINGS: readonly { name: string; script: (text: string, error: string) => Script }[] = [
@@ -66,23 +74,49 @@ const TIMINGS: readonly { name: string; script: (text: string, error: string) =>
   },
 ];
 
-async function readAll(GoogleGenAI: typeof GoogleGenAI1, model: string): Promise<string> {
-  const client = new GoogleGenAI({ apiKey: 'any', httpOptions: { baseUrl: gateway.url } });
+async function readAll(GoogleGenAI: typeof GoogleGenAI1, model: string, baseUrl = gateway.url): Promise<string> {
+  const client = new GoogleGenAI({ apiKey: 'any', httpOptions: { baseUrl } });
   let text = '';
   for await (const fragment of await client.models.generateContentStream({ model, contents: 'hi' })) text += fragment.text ?? '';
   return text;
 }
 
 describe.each(SDKS)('$name', ({ GoogleGenAI, ApiError }) => {
-  describe.each(UPSTREAMS)('$name', ({ model, protocol, ...given }) => {
-    const error = 'error' in given ? given.error : errorFrames(protocol, ERROR);
-
+  describe.each(OTHERS)('$name', ({ model, protocol }) => {
     test.each(TIMINGS)('after some text, $name, is an ApiError', async ({ script }) => {
-      faultd.play(script(cutAfter(protocol, 'two').before.join(''), error));
+      faultd.play(script(cutAfter(protocol, 'two').before.join(''), errorFrames(protocol, ERROR)));
       const failure = await readAll(GoogleGenAI, model).catch((cause: unknown) => cause);
       expect(failure).toBeInstanceOf(ApiError);
       expect(failure).toMatchObject({ status: 503, message: expect.stringContaining('scripted failure') });
     });
+  });
+
+  describe.each(OWN)('$name', ({ model, error }) => {
+    test.each(TIMINGS)('after some text, $name, is what it is without a gateway', async ({ script }) => {
+      faultd.play(script(cutAfter('gemini', 'two').before.join(''), EVENT));
+      const outcome = (url: string) =>
+        readAll(GoogleGenAI, model, url).catch((cause: Error) => `${cause.name}: ${cause.message}`);
+      const direct = await outcome(faultd.url);
+      expect(direct).toMatch(ApiError === ApiError1 ? /^One two$/ : /^ApiError: .*scripted failure/);
+      if (error === BARE && model.startsWith('pass')) return;
+      faultd.play(script(cutAfter('gemini', 'two').before.join(''), error));
+      expect(await outcome(gateway.url)).toBe(direct);
+    });
+
+    test.each(TIMINGS)('after some text, $name, is the last frame', async ({ script }) => {
+      faultd.play(script(cutAfter('gemini', 'two').before.join(''), error));
+      const { body } = await ask(gateway.url, { client: 'gemini', model, stream: true });
+      const lines = body
+        .toString()
+        .split(/[\r\n]+/)
+        .filter(Boolean);
+      expect(lines.filter((line) => line.includes('"error"'))).toHaveLength(1);
+      expect(lines.at(-1)).toMatch(model.startsWith('pass') && error === BARE ? /^\{"error"/ : /^data: \{"error"/);
+    });
+  });
+
+  describe.each(UPSTREAMS)('$name', ({ model, protocol, ...given }) => {
+    const error = 'error' in given ? given.error : errorFrames(protocol, ERROR);
 
     test.each(TIMINGS)('in the first place, $name, is an ApiError', async ({ script }) => {
       faultd.play(script('', error));

@@ -16,12 +16,11 @@ type Outcome = 'done' | 'error';
 
 /**
  * The streams that every client accepts: `data:` frames with whole parts, and a last frame with every finishReason
- * and the usage. Or an error, as an event and again as bare JSON, and nothing after it.
+ * and the usage. Or an error, and nothing after it.
  */
 export class GeminiGrammar implements StreamGrammar {
   #envelope: string | undefined;
-  /** `failing`: the error event was sent, but not yet repeated. */
-  #state: 'open' | 'failing' | Outcome = 'open';
+  #state: 'open' | Outcome = 'open';
   readonly #seen = new Set<number>();
   readonly #allowsOpaque: boolean;
 
@@ -37,20 +36,19 @@ export class GeminiGrammar implements StreamGrammar {
 
   /** Checks the next frame. */
   push({ offset: _, ...frame }: SseFrame): void {
-    must(this.#state === 'open' || this.#state === 'failing', `a frame after ${this.#state}`);
-    const { data, bare, ...rest } = frame;
-    must(Object.keys(rest).length === 0, 'a frame has data and nothing else: no event, no id');
+    must(this.#state === 'open', `a frame after ${this.#state}`);
+    const { data, ...rest } = frame;
+    must(Object.keys(rest).length === 0, 'a frame has data and nothing else: no event, no id, no bare JSON');
     must(!/[\r\n]/.test(data), 'a frame is one line');
     must(data !== '[DONE]', 'no [DONE]');
     const payload = parsePayload(frame);
-    must((bare === true) === (this.#state === 'failing'), 'bare JSON repeats an error event and follows only that');
     if ('error' in payload) this.#error(objectAt(payload['error'], 'an error'));
     else this.#fragment(payload);
   }
 
   /** Checks that the stream may end here, and returns how it ended. */
   end(): Outcome {
-    must(this.#state === 'done' || this.#state === 'error', 'the stream ends in a finishReason, or in an error in both forms');
+    must(this.#state !== 'open', 'the stream ends in a finishReason, or in an error');
     return this.#state;
   }
 
@@ -58,7 +56,7 @@ export class GeminiGrammar implements StreamGrammar {
     must(isCount(code) && code >= 400 && code <= 599, 'the code of an error is a status');
     must(isFilled(message), 'an error has a message');
     must(isText(status) && /^[A-Z_]+$/.test(status), 'its status is a name of google.rpc.Code');
-    this.#state = this.#state === 'failing' ? 'error' : 'failing';
+    this.#state = 'error';
   }
 
   #fragment(fragment: JsonObject): void {

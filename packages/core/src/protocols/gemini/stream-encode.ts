@@ -163,12 +163,13 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   }
 
   /**
-   * Sends the error twice: as an event for @google/genai 2 and the AI SDK, and as bare JSON for @google/genai 1,
-   * which reads the event as an empty fragment. With one form alone, one of them would report an empty success.
+   * Sends the error as Google does. A repair repeats it as bare JSON, because @google/genai 1 reads the event as an empty
+   * fragment; the gateway does so in a read of its own.
    */
   #fail(error: CanonicalError): void {
     const data = JSON.stringify(encodeErrorBody(error));
-    this.#out.push({ data }, { data, bare: true });
+    this.#out.push({ data });
+    if (this.#context.isRepair) this.#out.push({ data, bare: true });
     this.#ended = true;
   }
 }

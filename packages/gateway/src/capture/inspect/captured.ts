@@ -73,7 +73,7 @@ export function traceCapture(
     reads: boundaries,
     open: (observers) => exchange.stream({ ...observers, inspect: (event) => meter.add(event) }),
     ending: isOpen ? 'open' : (attempt.error ?? 'end'),
-    repeat: (error) => exchange.repeatInBand(error),
+    repeat: (error) => exchange.repeatInStream(error),
     redact: redactUpstream,
   });
   return { ...trace, frames, reads: boundaries };
