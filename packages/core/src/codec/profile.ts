@@ -48,6 +48,8 @@ export interface ProviderProfile {
   encrypted_reasoning: boolean;
   /** Accepts temperature, top_p and the like while it reasons (OpenAI's protocols). */
   supports_sampling: boolean;
+  /** Whether it reasons when a request has no effort; false also means that it accepts sampling parameters then. */
+  reasons_by_default?: boolean;
   /** Accepts stop sequences. */
   supports_stop: boolean;
   /** The role of system instructions. */

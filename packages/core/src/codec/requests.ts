@@ -2,13 +2,14 @@
 import type { ImageBlock } from '../canonical/message.ts';
 import type { CodecError } from '../canonical/notes.ts';
 import type { CacheControl, JsonSchema, ProtocolId } from '../canonical/protocol.ts';
-import type { CanonicalRequest, CanonicalTool, OutputFormat, ThinkingConfig, ToolMode } from '../canonical/request.ts';
+import type { CanonicalRequest, CanonicalTool, Effort, OutputFormat, ThinkingConfig, ToolMode } from '../canonical/request.ts';
 import { withSource } from '../canonical/source.ts';
 import type { JsonObject } from '../json/json.ts';
 import { findInexactNumber, findSource } from '../json/literals.ts';
 import { sha256 } from '../passes/names.ts';
 import type { Rules, TargetRules } from '../passes/rules.ts';
 import { fitsStrictMode } from '../passes/schema/convert.ts';
+import { findEffort } from '../passes/unsupported.ts';
 import { memo, memoWeak, type ProviderProfile } from './profile.ts';
 import type { CodecContext } from './protocol.ts';
 import { expectObject, expectText, isTextRecord, objectOrEmpty, optional, unknownFields } from './read.ts';
@@ -254,6 +255,31 @@ export function dropIdleEffort({ type, effort }: ThinkingConfig, context: CodecC
       message: `effort "${effort}" is not supported with disabled thinking; dropped`,
     });
 }
+
+/**
+ * The effort that a request asks for; undefined when it leaves it to the model. A model that does not reason by default
+ * needs one, unless only a summary of its reasoning is requested.
+ */
+export function findWantedEffort(thinking: ThinkingConfig, context: CodecContext): Effort | undefined {
+  const wanted = thinking.effort ?? findEffort(thinking.budget_tokens);
+  if (wanted || thinking.summary !== undefined) return wanted;
+  const sleeps = context.profile.reasons_by_default === false;
+  const effect = sleeps ? `this model does not reason by default; sent as effort "${USUAL_EFFORT}"` : 'left to the model';
+  if (sleeps || thinking.type === 'adaptive')
+    noteApproximated(context, {
+      path: '/thinking/type',
+      feature: 'thinking.type',
+      message: `${thinking.type} thinking: ${effect}`,
+    });
+  return sleeps ? USUAL_EFFORT : undefined;
+}
+
+/** The default of most models that reason. */
+const USUAL_EFFORT = 'medium';
+
+/** Whether a model accepts temperature and top_p with the effort that is sent: OpenAI's do while they do not reason. */
+export const acceptsSampling = (effort: unknown, { profile }: CodecContext): boolean =>
+  profile.supports_sampling || effort === 'none' || (effort === undefined && profile.reasons_by_default === false);
 
 /** Drops the thinking settings for a model that does not think. `disabled` asks for nothing, so it is not reported. */
 export function dropThinking({ type }: ThinkingConfig, context: CodecContext): JsonObject {

@@ -22,6 +22,10 @@ const responses = (over: Json): Json => ({ model: 'm', max_output_tokens: 99, in
 const google = (over: Json): Json => ({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }], ...over });
 const claude = (over: Json): Json => ({ model: 'm', max_tokens: 9000, messages: [USER], ...over });
 
+/** OpenAI has no adaptive thinking. */
+const leftToModel = (to: ProtocolId): string[] =>
+  to === 'gemini' ? [] : ['APPROXIMATED /thinking/type adaptive thinking: left to the model'];
+
 const THINKING: Row[] = [
   ...(['openai-chat', 'openai-responses', 'gemini'] as const).flatMap((to): Row[] => [
     {
@@ -34,7 +38,10 @@ const THINKING: Row[] = [
         'openai-responses': { reasoning: { summary: 'auto' } },
         gemini: { generationConfig: { maxOutputTokens: 9000, thinkingConfig: { includeThoughts: true, thinkingBudget: -1 } } },
       }[to],
-      told: ['APPROXIMATED /thinking/display display "updates" is specific to anthropic-messages; treated as "summarized"'],
+      told: [
+        'APPROXIMATED /thinking/display display "updates" is specific to anthropic-messages; treated as "summarized"',
+        ...leftToModel(to),
+      ],
     },
     {
       name: 'a thinking.display without a canonical form',
@@ -42,7 +49,7 @@ const THINKING: Row[] = [
       to,
       body: claude({ thinking: { type: 'adaptive', display: 'future' } }),
       sends: { thinking: undefined },
-      told: ['DROPPED /thinking/display field "display" is specific to anthropic-messages; dropped'],
+      told: ['DROPPED /thinking/display field "display" is specific to anthropic-messages; dropped', ...leftToModel(to)],
     },
     {
       name: 'thinking.type "between_tools"',
@@ -50,7 +57,10 @@ const THINKING: Row[] = [
       to,
       body: claude({ thinking: { type: 'between_tools' } }),
       sends: { thinking: undefined },
-      told: ['APPROXIMATED /thinking/type type "between_tools" is specific to anthropic-messages; treated as "adaptive"'],
+      told: [
+        'APPROXIMATED /thinking/type type "between_tools" is specific to anthropic-messages; treated as "adaptive"',
+        ...leftToModel(to),
+      ],
     },
   ]),
   {

@@ -741,7 +741,7 @@ describe('fields', () => {
       ['APPROXIMATED thinking.effort'],
     ],
     ['#32 enabled, no more said', { type: 'enabled' }, {}],
-    ['adaptive', { type: 'adaptive' }, {}],
+    ['adaptive', { type: 'adaptive' }, {}, ['APPROXIMATED thinking.type']],
     ['a summary', { type: 'enabled', effort: 'low', summary: 'auto' }, { reasoning_effort: 'low' }, ['DROPPED thinking.summary']],
     [
       '27 thinking',

@@ -268,7 +268,7 @@ describe('profiles', () => {
     ['openai', 'gpt-5', { official: true, custom_tools: true, supports_sampling: false }],
     ['openai', 'gpt-4o', { custom_tools: false, supports_sampling: true, thinking_mode: 'none' }],
     ['openai', 'o3', { custom_tools: false, supports_sampling: false, effort_values: ['low', 'medium', 'high'] }],
-    ['openai', 'ft:gpt-5.1:org::id', { effort_values: ['none', 'low', 'medium', 'high'] }],
+    ['openai', 'ft:gpt-5.1:org::id', { effort_values: ['none', 'low', 'medium', 'high'], reasons_by_default: false }],
     ['openai', 'gpt-5.6-sol', { cache_breakpoints: true }],
     ['openai', 'gpt-5-chat-latest', { thinking_mode: 'none', supports_sampling: true }],
     ['unknown', 'gpt-5', { official: false, custom_tools: false, supports_sampling: true }],

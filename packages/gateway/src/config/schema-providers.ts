@@ -41,6 +41,7 @@ const PROFILE_FIELDS = {
   prefix: flag,
   audio_text: flag,
   supports_sampling: flag,
+  reasons_by_default: flag,
   supports_stop: flag,
   system_role: z.enum(['system', 'developer']),
   strict_alternation: flag,

@@ -180,6 +180,8 @@ const MODEL_RULES: readonly ModelRule[] = [
   // recorded: none with gpt-5.2.
   { providers: OPENAI, model: /^gpt-5\.1/, profile: { effort_values: ['none', 'low', 'medium', 'high'] } },
   { providers: OPENAI, model: /^gpt-5\.([2-9]|\d\d)/, profile: { effort_values: ['none', 'low', 'medium', 'high', 'xhigh'] } },
+  // langchain#35424, litellm#34599: they do not reason by default; codex, pro and later models do.
+  { providers: OPENAI, model: /^gpt-5\.[1-4](?!\d)(?!.*-(codex|pro))/, profile: { reasons_by_default: false } },
   // vercel/ai openai-language-model-capabilities.ts.
   { providers: OPENAI, model: /^gpt-([6-9]|\d\d)/, profile: { effort_values: ['low', 'medium', 'high', 'xhigh', 'max'] } },
   {

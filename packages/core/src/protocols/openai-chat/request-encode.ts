@@ -16,7 +16,14 @@ import type { ProviderProfile } from '../../codec/profile.ts';
 import type { CodecContext, ForwardTarget, WireRequest } from '../../codec/protocol.ts';
 import { listOrEmpty, objectOrEmpty } from '../../codec/read.ts';
 import { noContent, noteApproximated, noteDropped } from '../../codec/report.ts';
-import { buildRules, dropState, encodeBreakpoint, memoizeTarget, type TargetContext } from '../../codec/requests.ts';
+import {
+  acceptsSampling,
+  buildRules,
+  dropState,
+  encodeBreakpoint,
+  memoizeTarget,
+  type TargetContext,
+} from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { prepare } from '../../passes/prepare.ts';
 import type { CacheMarkRule, Capabilities, TargetRules } from '../../passes/rules.ts';
@@ -48,8 +55,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   dropState(request, 'OpenAI Chat', ['previous_response_id', 'conversation_id', 'cached_content'], context);
   const sent = readExtensions(request);
   const thinking = encodeThinking(request.thinking, sent, context);
-  // Reasoning models accept sampling parameters only if reasoning is off (gpt-5.1 and later).
-  const isSampling = context.profile.supports_sampling || thinking['reasoning_effort'] === 'none';
+  const isSampling = acceptsSampling(thinking['reasoning_effort'] ?? undefined, context);
   const { response_format: format, hint } = encodeOutputFormat(
     request.output_format,
     objectOrEmpty(sent['response_format']),

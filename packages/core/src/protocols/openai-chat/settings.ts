@@ -24,6 +24,7 @@ import {
   encodePromptCache,
   encodeTier,
   encodeUserId,
+  findWantedEffort,
   namedSchema,
   shortenUserId,
 } from '../../codec/requests.ts';
@@ -522,24 +523,24 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObje
     dropThinkingField('type', 'thinking cannot be disabled for this model; dropped', context);
     return {};
   }
-  const buildOptions = thinking.effort ?? findEffort(thinking.budget_tokens);
-  if (!buildOptions) return {};
-  const place = thinking.effort ? 'effort' : 'budget_tokens';
+  const wanted = findWantedEffort(thinking, context);
+  if (!wanted) return {};
+  const isBudget = !thinking.effort && findEffort(thinking.budget_tokens) !== undefined;
+  const place = isBudget ? 'budget_tokens' : 'effort';
   if (thinking.effort && thinking.budget_tokens !== undefined)
     dropThinkingField('budget_tokens', 'this model accepts an effort instead of a thinking budget; budget dropped', context);
-  if (!thinking.effort)
+  if (isBudget)
     noteEffort(
       place,
-      `a thinking budget is not supported by this model; ${thinking.budget_tokens} tokens sent as effort "${buildOptions}"`,
+      `a thinking budget is not supported by this model; ${thinking.budget_tokens} tokens sent as effort "${wanted}"`,
       context,
     );
-  const effort = allowed ? nearestEffort(buildOptions, allowed) : buildOptions;
+  const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
   if (effort === undefined) {
     dropThinkingField(place, 'effort is not supported by this model; dropped', context);
     return {};
   }
-  if (effort !== buildOptions)
-    noteEffort(place, `effort "${buildOptions}" is not supported by this model; sent as "${effort}"`, context);
+  if (effort !== wanted) noteEffort(place, `effort "${wanted}" is not supported by this model; sent as "${effort}"`, context);
   return { reasoning_effort: effort };
 }
 

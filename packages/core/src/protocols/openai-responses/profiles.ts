@@ -62,6 +62,8 @@ const MODEL_RULES: readonly ModelRule[] = [
   },
   { providers: OPENAI, model: /^gpt-5\.1/, profile: { effort_values: ['none', 'low', 'medium', 'high'] } },
   { providers: OPENAI, model: /^gpt-5\.([2-9]|\d\d)/, profile: { effort_values: ['none', 'low', 'medium', 'high', 'xhigh'] } },
+  // langchain#35424, litellm#34599: they do not reason by default; codex, pro and later models do.
+  { providers: OPENAI, model: /^gpt-5\.[1-4](?!\d)(?!.*-(codex|pro))/, profile: { reasons_by_default: false } },
   { providers: OPENAI, model: /^gpt-([6-9]|\d\d)/, profile: { effort_values: ['low', 'medium', 'high', 'xhigh', 'max'] } },
   // recorded: prompt_cache_breakpoint with gpt-5.6.
   { providers: ['openai'], model: /^gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)/, profile: { cache_breakpoints: true } },

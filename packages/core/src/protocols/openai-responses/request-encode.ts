@@ -17,6 +17,7 @@ import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
 import { expectList, expectObject, expectText, listOrEmpty, objectOrEmpty, optional, unknownFields } from '../../codec/read.ts';
 import { noContent, noteApproximated, noteDropped } from '../../codec/report.ts';
 import {
+  acceptsSampling,
   buildRules,
   decodeBreakpoint,
   encodeBreakpoint,
@@ -55,8 +56,7 @@ export function encodeRequestBody(source: CanonicalRequest, caller: CodecContext
   const sent = readSent(request);
   const kept = sent ?? {};
   const thinking = encodeThinking(request.thinking, kept['reasoning'], context);
-  // Reasoning models accept sampling parameters only if reasoning is off (gpt-5.1 and later).
-  const isSampling = context.profile.supports_sampling || objectOrEmpty(thinking['reasoning'])['effort'] === 'none';
+  const isSampling = acceptsSampling(objectOrEmpty(thinking['reasoning'])['effort'] ?? undefined, context);
   const conversation = encodeMessages(foldParallel(request.messages), sent !== undefined, context);
   // The API rejects an empty input, so a system prompt of another protocol that is alone becomes a message.
   const { instructions, items } = encodeSystem(request.system ?? [], sent === undefined && conversation.length === 0);

@@ -24,6 +24,7 @@ import {
   encodePromptCache,
   encodeTier,
   encodeUserId,
+  findWantedEffort,
   namedSchema,
 } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
@@ -392,14 +393,15 @@ const dropThinkingField = (name: keyof ThinkingConfig, message: string, context:
 /** Enabled without an effort is the provider's default. */
 function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
-  const wanted = thinking.effort ?? findEffort(thinking.budget_tokens);
+  const wanted = findWantedEffort(thinking, context);
   if (!wanted) return undefined;
+  const isBudget = !thinking.effort && findEffort(thinking.budget_tokens) !== undefined;
   if (thinking.effort && thinking.budget_tokens !== undefined)
     dropThinkingField('budget_tokens', 'this model accepts an effort instead of a thinking budget; budget dropped', context);
   const effort = allowed ? nearestEffort(wanted, allowed) : wanted;
   if (effort === undefined)
-    dropThinkingField(thinking.effort ? 'effort' : 'budget_tokens', 'effort is not supported by this model; dropped', context);
-  else if (!thinking.effort)
+    dropThinkingField(isBudget ? 'budget_tokens' : 'effort', 'effort is not supported by this model; dropped', context);
+  else if (isBudget)
     noteEffort(
       'budget_tokens',
       `a thinking budget is not supported by this model; ${thinking.budget_tokens} tokens sent as effort "${effort}"`,
