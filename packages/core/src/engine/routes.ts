@@ -81,12 +81,13 @@ export class Router {
   }
 
   /**
-   * Finds the protocol by a header, or by a path that no other protocol has. Of two headers the one of the higher rank
-   * counts.
+   * Finds the protocol by a path that no other protocol has, or by a header: clients send headers of other vendors, too.
+   * Of two headers the one of the higher rank counts.
    */
   #findHinted(path: string, headers: HeaderBag): Codec | undefined {
-    const byHeader = this.#byRank.findLast(({ routing: { header } }) => header !== undefined && Object.hasOwn(headers, header));
-    return byHeader ?? this.#byRank.find(({ routing }) => routing.isExclusive && routing.ownsPath?.(path));
+    const byPath = this.#byRank.find(({ routing }) => routing.isExclusive && routing.ownsPath?.(path));
+    if (byPath) return byPath;
+    return this.#byRank.findLast(({ routing: { header } }) => header !== undefined && Object.hasOwn(headers, header));
   }
 
   /** The protocol of an unknown endpoint, by the prefix of its path. */

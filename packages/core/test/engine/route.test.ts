@@ -68,6 +68,27 @@ describe('prefixes of base URLs', () => {
   });
 });
 
+test.each(['anthropic-version', 'x-api-key', 'authorization'])(
+  'a method of Gemini is unambiguous with any value of %s',
+  (header) => {
+    const routes = [
+      ['/v1beta/models/m:generateContent', 'CHAT'],
+      ['/v1beta/models/m:streamGenerateContent?alt=sse', 'CHAT'],
+      ['/v1beta/models/vendor/m:8b:countTokens', 'COUNT_TOKENS'],
+      ['/v1/models/m:generateContent', 'CHAT'],
+      ['/v1/models/m:embedContent', 'EMBEDDINGS'],
+      ['/v1beta/models', 'MODELS'],
+    ];
+    for (const [path = '', type] of routes)
+      for (const value of ['2023-06-01', ''])
+        expect(findRoute(path, { [header]: value })).toMatchObject({ client: { id: 'gemini' }, type });
+    expect(findRoute('/v1/models/llama3:8b', { 'anthropic-version': 'v' })).toMatchObject({
+      client: { id: 'anthropic-messages' },
+      type: 'MODEL_INFO',
+    });
+  },
+);
+
 describe('whose endpoint a path is', () => {
   test.each([
     // A verb that is not converted is no name of an OpenAI model.

@@ -96,8 +96,9 @@ export function readTarget({ path }: WireRequest): RequestTarget | undefined {
   return { model: decodeSegment(call.slice(from, colon)), isStream: verb === 'streamGenerateContent' };
 }
 
-/** API versions that only Google has, and models with a key in the query. */
-const OWN_PATH = /^\/(?:upload\/)?v1(?:beta|alpha)|^\/v1\/(?:models|tunedModels)\/.*[?&]key=/;
+/** API versions that only Google has, and models with a key in the query or with a method. */
+const OWN_PATH =
+  /^\/(?:upload\/)?v1(?:beta|alpha)|^\/v1\/(?:models|tunedModels)\/(?:.*[?&]key=|[^?]*:(?:(?:streamG|g)enerateContent|countTokens|(?:e|batchE)mbedContents?)(?:\?|$))/;
 
 /** Whether an endpoint belongs to Google, even if its interface is unknown. */
 export const ownsPath = (path: string): boolean => OWN_PATH.test(path);
