@@ -100,8 +100,12 @@ export interface Codec extends RepairCodec {
   complete?(response: JsonObject, context: CodecContext): JsonObject;
   /** Whether a payload is only sent to clients that requested it, and this one did not. */
   isUnrequested?(payload: JsonObject, request: CanonicalRequest): boolean;
-  /** Whether responses have a `system_fingerprint`. */
-  readonly hasFingerprint?: boolean;
+  /** Streams begin with the tokens of the request. */
+  readonly beginsWithUsage?: boolean;
+  /** The fields of canonical responses that only some protocols have, and this one has. */
+  readonly responseFields?: ReadonlySet<OptionalField>;
+  /** Whether clients learn of this service tier; absent: of each. */
+  carriesTier?(tier: string): boolean;
   /** The query that requests all models at once, where the default is one page. */
   readonly modelsQuery?: string;
   readonly models?: WireCodec<unknown, CanonicalModelList>;

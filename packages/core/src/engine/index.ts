@@ -20,6 +20,7 @@ export type {
 } from '../codec/protocol.ts';
 export { CODECS, findCodec, openaiChatWithCompletion, PROTOCOL_ALIASES } from '../protocols/index.ts';
 export { type ContextOptions, type ConvertOptions, createContext, type ResponseOptions } from './context.ts';
+export { estimateTokens } from './estimate.ts';
 export {
   type ClientRequest,
   checkModelName,
@@ -58,7 +59,6 @@ export {
   convertRerankResponse,
   encodeModelInfo,
   encodeModels,
-  estimateTokens,
 } from './side-endpoints.ts';
 export { createStreamConverter, type ResponseStream, type StreamOptions } from './stream.ts';
 export { type ConvertedStream, convertResponseToStream, convertStreamToResponse, replay } from './whole.ts';

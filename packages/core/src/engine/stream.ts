@@ -7,6 +7,7 @@ import type { FrameObserver } from '../codec/stream-decoder.ts';
 import type { Diagnostic } from '../rules/index.ts';
 import { encodeSse, type SseFrame } from '../sse/encode.ts';
 import { createDepthInspection, findProfile, NoteList, type ResponseOptions } from './context.ts';
+import { estimateTokens } from './estimate.ts';
 import { EventReader, type EventReaderOptions } from './reader.ts';
 import { createResponseContext, findCalls, ProtocolOnlyFieldReporter } from './response.ts';
 import { restoreEvents } from './restore.ts';
@@ -96,14 +97,18 @@ interface StreamAdapter {
   readonly restore: Stage<CanonicalStreamEvent, CanonicalStreamEvent> | undefined;
   /** Notes what the client's protocol does not have. */
   readonly reporter: ProtocolOnlyFieldReporter | undefined;
+  /** Estimates the tokens of the request for clients that read them first, where the source counts them last. */
+  readonly estimate: (() => number) | undefined;
 }
 
 function createStreamAdapter(options: StreamOptions, { add }: NoteList): StreamAdapter {
-  const { from, to } = options;
+  const { from, to, request } = options;
   const calls = findCalls(options);
+  const isLate = to.beginsWithUsage && !from.beginsWithUsage;
   return {
     restore: calls && restoreEvents(calls, add),
     reporter: to.id === from.id ? undefined : new ProtocolOnlyFieldReporter({ from, to }, add),
+    estimate: isLate && request ? () => estimateTokens(request).input_tokens : undefined,
   };
 }
 
@@ -116,6 +121,7 @@ class StreamConverter implements ResponseStream {
   readonly #framer: Framer;
   readonly #tap: Tap;
   readonly #reporter: StreamAdapter['reporter'];
+  readonly #estimate: StreamAdapter['estimate'];
   readonly #model: string | undefined;
   readonly #onEncoded: StreamOptions['onEncoded'];
   #error: CanonicalError | undefined;
@@ -132,6 +138,7 @@ class StreamConverter implements ResponseStream {
     const adapter = adapt?.(notes);
     this.#restore = adapter?.restore;
     this.#reporter = adapter?.reporter;
+    this.#estimate = adapter?.estimate;
     this.#encoder = encoder;
     this.#framer = framer;
     this.#tap = new Tap(tap);
@@ -223,8 +230,15 @@ class StreamConverter implements ResponseStream {
     const event = source.type === 'content_block_delta' ? source : this.#observe(source);
     if (!this.#splice) this.#tap.push(event);
     let text = '';
-    for (const frame of this.#encoder.push(event)) text += this.#framer.frame(frame);
+    const sent = event.type === 'message_start' ? this.#withEstimate(event) : event;
+    for (const frame of this.#encoder.push(sent)) text += this.#framer.frame(frame);
     return text;
+  }
+
+  /** For the client alone: what is recorded is what the source reports. */
+  #withEstimate(event: MessageStart): MessageStart {
+    if (!this.#estimate || event.message.usage) return event;
+    return { ...event, message: { ...event.message, usage: { input_tokens: this.#estimate() } } };
   }
 
   #observe(event: CanonicalStreamEvent): CanonicalStreamEvent {
