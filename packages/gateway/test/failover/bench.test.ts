@@ -63,6 +63,10 @@ describe('with examples/failover-bench.yaml', () => {
   });
 });
 
+test('the healthy model of the bench is routed', async () => {
+  expect(await observe(EXAMPLE, 'fb-ok')).toMatchObject({ isFinished: true, error: undefined, text: ANSWER });
+});
+
 describe('with the defaults', () => {
   test.each(IDS)('%s does no harm: %s', async (id) => {
     // The answer names the requested model, which is our choice.
