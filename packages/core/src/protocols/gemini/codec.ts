@@ -5,7 +5,7 @@ import { countRequest, countResponse, embeddingRequest, embeddingResponse, model
 import { hasRecordedProfile, profileFor, toolRules } from './profiles.ts';
 import { geminiRepair } from './repair.ts';
 import { decodeRequest } from './request-decode.ts';
-import { encodeRequest } from './request-encode.ts';
+import { adjustForwarded, encodeRequest } from './request-encode.ts';
 import { readOutputLimit } from './settings.ts';
 import { IGNORABLE_FIELDS, MIRRORED_FIELDS, toCamelCase } from './wire.ts';
 
@@ -19,6 +19,7 @@ export const geminiCodec: Codec = {
   grammar: () => new GeminiGrammar(true),
   profileFor,
   hasFacts: hasRecordedProfile,
+  adjustPassed: adjustForwarded,
   acceptsPrefill: () => true,
   toolRules,
   place: { within: 'response', model: 'modelVersion', list: 'candidates' },

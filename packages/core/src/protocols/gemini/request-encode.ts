@@ -11,7 +11,7 @@ import {
 import type { CanonicalMessage, CanonicalRequest, SystemBlock } from '../../canonical/request.ts';
 import { buildArgumentText } from '../../codec/answers.ts';
 import type { ProviderProfile } from '../../codec/profile.ts';
-import type { CodecContext, WireRequest } from '../../codec/protocol.ts';
+import type { CodecContext, ForwardTarget, WireRequest } from '../../codec/protocol.ts';
 import { objectOrEmpty } from '../../codec/read.ts';
 import { noContent, noteApproximated, noteDropped, noteRepaired } from '../../codec/report.ts';
 import { buildRules, memoizeTarget, reportInexactNumbers, type TargetContext } from '../../codec/requests.ts';
@@ -364,3 +364,40 @@ function withoutMapped(config: JsonObject): JsonObject {
     name === 'thinkingConfig' || (FORMAT_FIELDS.includes(name) && config['responseMimeType'] === 'application/json');
   return Object.fromEntries(Object.entries(config).filter(([name]) => !isMapped(name)));
 }
+
+// ---- requests that are passed through
+
+/**
+ * Joins results of parallel calls that a client sends in contents of their own. Google rejects them: the content after
+ * the calls must have all results.
+ */
+export function adjustForwarded({ contents }: JsonObject, { note }: ForwardTarget): JsonObject | undefined {
+  if (!Array.isArray(contents)) return undefined;
+  const joined: unknown[] = [];
+  let results: ResultContent | undefined;
+  for (const [i, content] of contents.entries()) {
+    if (!isResultContent(content)) {
+      results = undefined;
+      joined.push(content);
+    } else if (!results || results['role'] !== content['role']) {
+      results = { ...content, parts: [...content.parts] };
+      joined.push(results);
+    } else {
+      for (const part of content.parts) results.parts.push(part);
+      const message = 'results of parallel calls must be in one content; joined with those before';
+      note({ code: 'REPAIRED', path: `/contents/${i}`, feature: 'messages.tool_result', message });
+    }
+  }
+  return joined.length < contents.length ? { contents: joined } : undefined;
+}
+
+interface ResultContent extends JsonObject {
+  parts: unknown[];
+}
+
+/** Whether a content has results of calls and nothing else. */
+const isResultContent = (content: unknown): content is ResultContent =>
+  isObject(content) && Array.isArray(content['parts']) && content['parts'].length > 0 && content['parts'].every(isResultPart);
+
+const isResultPart = (part: unknown): boolean =>
+  isObject(part) && isObject(part['functionResponse'] ?? part['function_response']);
