@@ -159,6 +159,9 @@ interface ProtocolTraits {
   enforcesSchemas: boolean;
 }
 
+/** Fields of canonical responses that not every protocol has. */
+type OptionalField = 'system_fingerprint' | 'stop_sequence' | 'server_tool_use';
+
 /** The sides of the gateway that a protocol can be on. */
 type Role = 'client' | 'upstream';
 
@@ -220,6 +223,8 @@ export interface CodecContext extends Context {
   sourceTraits?: ProtocolTraits | undefined;
   /** Seals what carriers hold; absent: carriers are plain text. */
   sealing?: Sealing | undefined;
+  /** The stream of a server is repaired for its own clients, whose request is not known. */
+  isRepair?: boolean;
   /** Fields of an OpenAI response that the caller sets; they override those that are derived. */
   envelope?: JsonObject | undefined;
 }
@@ -227,8 +232,6 @@ export interface CodecContext extends Context {
 /** Seals the opaque values of one upstream, and opens those that it sealed for the same one. */
 export interface Sealing {
   /** The id of the upstream: what was opened is sent to no other. */
-  /** The stream of a server is repaired for its own clients, whose request is not known. */
-  isRepair?: boolean;
   readonly provider: string;
   /** Returns base64url text. `label` is authenticated with the value. */
   seal(value: string, label: string): string;

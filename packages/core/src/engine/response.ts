@@ -1,5 +1,5 @@
 import type { CanonicalStreamEvent } from '../canonical/events.ts';
-import { type CanonicalResponse, type ContentBlock, isClientCall } from '../canonical/message.ts';
+import { type CanonicalResponse, type CanonicalUsage, type ContentBlock, isClientCall } from '../canonical/message.ts';
 import type { CanonicalError, Note } from '../canonical/notes.ts';
 import type { Node } from '../canonical/protocol.ts';
 import { eachProtocolOnlyField } from '../codec/extensions.ts';
@@ -187,7 +187,7 @@ export function encodeError(
 type AddNote = (note: Note) => void;
 
 /** What surrounds the blocks, in a whole response and in the events of a stream. */
-type Envelope = Node & { system_fingerprint?: string };
+type Envelope = Node & Partial<Pick<CanonicalResponse, 'system_fingerprint' | 'service_tier' | 'stop_sequence'>>;
 
 /**
  * Notes each field of a response that only its own protocol has, once, since it does not reach a client of another one.
@@ -208,6 +208,7 @@ export class ProtocolOnlyFieldReporter {
   /** Notes the fields of a whole response. */
   response(response: CanonicalResponse): void {
     this.#envelope(response);
+    this.#counts(response.usage);
     for (const [i, block] of response.content.entries()) this.#block(block, i);
   }
 
@@ -219,6 +220,8 @@ export class ProtocolOnlyFieldReporter {
         return;
       case 'message_delta':
         this.#envelope(event);
+        this.#envelope(event.delta);
+        this.#counts(event.usage);
         if (event.message) this.#envelope(event.message);
         return;
       case 'content_block_start':
@@ -232,12 +235,24 @@ export class ProtocolOnlyFieldReporter {
 
   #envelope(node: Envelope): void {
     this.#fields(node, '', '');
-    if (node.system_fingerprint !== undefined && !this.#to.hasFingerprint)
-      this.#noteOnce({
-        path: '/system_fingerprint',
-        feature: 'system_fingerprint',
-        message: 'system_fingerprint is specific to OpenAI Chat; dropped',
-      });
+    const { system_fingerprint: fingerprint, service_tier: tier, stop_sequence: sequence } = node;
+    const { responseFields, carriesTier } = this.#to;
+    if (fingerprint !== undefined && !responseFields?.has('system_fingerprint'))
+      this.#lose('system_fingerprint', 'system_fingerprint is specific to OpenAI Chat');
+    if (tier !== undefined && carriesTier?.(tier) === false)
+      this.#lose('service_tier', `service tier "${tier}" is not supported by ${this.#to.id}`);
+    if (typeof sequence === 'string' && !responseFields?.has('stop_sequence'))
+      this.#lose('stop_sequence', `the stop sequence that ended the response is not supported by ${this.#to.id}`);
+  }
+
+  #counts(usage: CanonicalUsage | undefined): void {
+    const { web_search_requests: searches, web_fetch_requests: fetches } = usage?.details ?? {};
+    if ((searches || fetches) && !this.#to.responseFields?.has('server_tool_use'))
+      this.#lose('usage.server_tool_use', `counts of provider tools are not supported by ${this.#to.id}`);
+  }
+
+  #lose(feature: string, message: string): void {
+    this.#noteOnce({ path: `/${feature.replace('.', '/')}`, feature, message: `${message}; dropped` });
   }
 
   #block(block: ContentBlock, index: number): void {

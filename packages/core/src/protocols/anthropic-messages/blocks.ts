@@ -164,9 +164,12 @@ const TIERS: Readonly<Record<string, string>> = {
   batch: 'batch',
 };
 
+/** Whether the official type has a name for a service tier. */
+export const carriesTier = (tier: string): boolean => Object.hasOwn(TIERS, tier);
+
 /** The service tier that served the request; in this protocol it is part of the usage. */
 export const encodeTier = (tier: string | undefined, { isForeign }: ResponseScope): JsonObject =>
-  isForeign && tier !== undefined && Object.hasOwn(TIERS, tier) ? { service_tier: TIERS[tier] } : {};
+  isForeign && tier !== undefined && carriesTier(tier) ? { service_tier: TIERS[tier] } : {};
 
 /** A call with its input. The official type requires `caller`. */
 export const encodeCall = (block: ToolUseBlock, input: unknown, path: string, response: ResponseScope): JsonObject => ({

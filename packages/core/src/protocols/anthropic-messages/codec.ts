@@ -1,6 +1,7 @@
 import { readBodyTarget } from '../../codec/deployment.ts';
 import { readOutputLimit } from '../../codec/output-limit.ts';
 import type { Codec } from '../../codec/protocol.ts';
+import { carriesTier } from './blocks.ts';
 import { buildHeaders, buildUrl, detectInterface, ownsPath, supports } from './endpoints.ts';
 import { MessagesGrammar } from './grammar.ts';
 import { countTokensRequest, countTokensResponse, modelInfo, models } from './models.ts';
@@ -20,8 +21,8 @@ export const anthropicMessagesCodec: Codec = {
   grammar: () => new MessagesGrammar(),
   profileFor,
   hasFacts: hasRecordedProfile,
-  acceptsPrefill: ({ prefill }) => prefill,
   leave: leaveProtocol,
+  acceptsPrefill: ({ prefill }) => prefill,
   toolRules,
   complete: completeResponse,
   place: { within: 'message', model: 'model', list: 'content' },
@@ -36,10 +37,10 @@ export const anthropicMessagesCodec: Codec = {
   readOutputLimit,
   request: { decode: decodeRequest, encode: encodeRequest },
   peekUsage,
-  heartbeat: 'event: ping\ndata: {"type": "ping"}\n\n',
   beginsWithUsage: true,
   responseFields: new Set(['stop_sequence', 'server_tool_use'] as const),
   carriesTier,
+  heartbeat: 'event: ping\ndata: {"type": "ping"}\n\n',
   modelsQuery: '?limit=1000',
   models,
   modelInfo,

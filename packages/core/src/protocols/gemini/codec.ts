@@ -38,6 +38,8 @@ export const geminiCodec: Codec = {
   framing: (path) => (isSse(path) ? 'sse' : 'json-array'),
   // No heartbeat: Google's clients fail on comments, and there is no event for it.
   repeatsErrors: true,
+  // The default of every vendor says nothing.
+  carriesTier: (tier) => tier === 'default' || tier === 'standard',
   modelsQuery: '?pageSize=1000',
   models,
   modelInfo,

@@ -41,7 +41,7 @@ export const openaiChatCodec: Codec = {
   response: { decode: (body, context) => decodeResponse(body, context, readPlain), encode: encodeResponse },
   peekUsage,
   heartbeat: ': ping\n\n',
-  hasFingerprint: true,
+  responseFields: new Set(['system_fingerprint'] as const),
   models,
   modelInfo,
   embeddings: { request: embeddingRequest, response: embeddingResponse },
