@@ -77,7 +77,7 @@ const ROWS: Row[] = [
     ],
   },
   {
-    name: 'P112 reasoning text has a part, a summary has a part',
+    name: 'P112 a summary has a part, reasoning text of another protocol is a summary',
     events: [
       START,
       begin(0, { type: 'thinking', thinking: '', variant: 'full' }),
@@ -93,10 +93,10 @@ const ROWS: Row[] = [
     types: [
       ...OPENING,
       'output_item.added',
-      'content_part.added',
-      'reasoning_text.delta',
-      'reasoning_text.done',
-      'content_part.done',
+      'reasoning_summary_part.added',
+      'reasoning_summary_text.delta',
+      'reasoning_summary_text.done',
+      'reasoning_summary_part.done',
       'output_item.done',
       'output_item.added',
       'reasoning_summary_part.added',
@@ -111,7 +111,7 @@ const ROWS: Row[] = [
       'completed',
     ],
     output: [
-      { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'raw' }] },
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'raw' }] },
       {
         type: 'reasoning',
         summary: [

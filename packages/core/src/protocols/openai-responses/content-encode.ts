@@ -66,6 +66,12 @@ export class OutputEncoder {
     this.#current = new CurrentItem(this.#list);
   }
 
+  /** Clients show summaries; full reasoning only where the protocol's own server sends it. */
+  get #isOwn(): boolean {
+    const { source, target } = this.#context;
+    return (source ?? target?.provider.protocol ?? PROTOCOL) === PROTOCOL;
+  }
+
   get items(): JsonObject[] {
     return this.#list.items.map(({ json }) => json);
   }
@@ -229,7 +235,7 @@ export class OutputEncoder {
   #startThinking(at: number, block: ThinkingBlock): Written {
     const item = this.#current.reasoningFor(block);
     const { variant, thinking, summary_parts: summary, signature } = block;
-    const channel = variant === 'full' ? 'full' : 'summary';
+    const channel = variant === 'full' && this.#isOwn ? 'full' : 'summary';
     const parts = channel === 'summary' && summary ? summary : [thinking];
     if (variant !== 'redacted' && !item.isDone)
       for (const [i, text] of parts.entries())
