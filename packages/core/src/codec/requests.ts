@@ -82,19 +82,33 @@ export const isEmptyText = ({ type, text }: JsonObject): boolean =>
   text === '' && (type === 'text' || type === 'input_text' || type === 'output_text');
 
 /**
- * The media type and base64 data of a data URL, which may be percent-encoded; undefined for any other text. Not a regular
- * expression, because it backtracks: 60 kB took 20 s.
+ * The media type and base64 data of a data URL; undefined for any other text. Not a regular expression, because it
+ * backtracks: 60 kB took 20 s.
  */
 export function splitDataUrl(url: string): { media_type: string; data: string } | undefined {
-  if (url.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return undefined;
-  const comma = url.indexOf(',');
-  if (comma < 0) return undefined;
-  const head = url.slice(SCHEME.length, comma);
-  const [type = ''] = head.split(';', 1);
-  const data = url.slice(comma + 1);
-  if (head.slice(-ENCODING.length).toLowerCase() === ENCODING) return { media_type: type, data };
-  return IS_TEXT.test(type) ? { media_type: type || 'text/plain', data: encodeBase64(unescapeBytes(data)) } : undefined;
+  const { head, type, data } = cutDataUrl(url);
+  return head.slice(-ENCODING.length).toLowerCase() === ENCODING ? { media_type: type, data } : undefined;
 }
+
+/** The same for a data URL that may be percent-encoded. */
+export function readDataUrl(url: string): ReturnType<typeof splitDataUrl> {
+  const { head, type, data } = cutDataUrl(url);
+  const isText = head !== NO_HEAD && IS_TEXT.test(type);
+  return (
+    splitDataUrl(url) ?? (isText ? { media_type: type || 'text/plain', data: encodeBase64(unescapeBytes(data)) } : undefined)
+  );
+}
+
+/** The parts of a data URL; the head of any other text is NO_HEAD. */
+function cutDataUrl(url: string): { head: string; type: string; data: string } {
+  const comma = url.slice(0, SCHEME.length).toLowerCase() === SCHEME ? url.indexOf(',') : -1;
+  if (comma < 0) return { head: NO_HEAD, type: '', data: '' };
+  const head = url.slice(SCHEME.length, comma);
+  return { head, type: head.split(';', 1).join(), data: url.slice(comma + 1) };
+}
+
+/** No head has a comma. */
+const NO_HEAD = ',';
 
 /** Types that are written with percent escapes. Others are more likely base64 without its mark. */
 const IS_TEXT = /^$|^text\/|\+xml$|^application\/(xml|json)$/i;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { splitDataUrl } from '../../src/codec/requests.ts';
+import { readDataUrl, splitDataUrl } from '../../src/codec/requests.ts';
 import { CODECS, readRequestTarget } from '../../src/engine/index.ts';
 import {
   accumulate,
@@ -25,8 +25,8 @@ test.each([
   ['data:text/plain;charset=utf-8;base64,AA,AA', { media_type: 'text/plain', data: 'AA,AA' }],
   ['data:;base64,', { media_type: '', data: '' }],
   ['data:;base64', undefined],
-  ['data:,text', { media_type: 'text/plain', data: btoa('text') }],
-  ['data:text/plain,a;base64,AAAA', { media_type: 'text/plain', data: btoa('a;base64,AAAA') }],
+  ['data:,text', undefined],
+  ['data:text/plain,a;base64,AAAA', undefined],
   ['data:image/png,AAAA', undefined],
   ['https://example.com/;base64,AAAA', undefined],
   ['', undefined],
@@ -34,6 +34,18 @@ test.each([
   [`data:${';base64'.repeat(100_000)}`, undefined],
 ])('the data URL %.40s is split', (url, parts) => {
   expect(splitDataUrl(url)).toEqual(parts);
+});
+
+test.each([
+  ['data:image/png;base64,AAAA', { media_type: 'image/png', data: 'AAAA' }],
+  ['data:,te%78t', { media_type: 'text/plain', data: btoa('text') }],
+  ['data:text/plain,a;base64,AAAA', { media_type: 'text/plain', data: btoa('a;base64,AAAA') }],
+  ['data:image/svg+xml;charset=utf-8,<svg>', { media_type: 'image/svg+xml', data: btoa('<svg>') }],
+  ['data:image/png,AAAA', undefined],
+  ['data:text/plain', undefined],
+  ['https://example.com/,text', undefined],
+])('the data URL %s may be percent-encoded', (url, parts) => {
+  expect(readDataUrl(url)).toEqual(parts);
 });
 
 describe('a data URL of a megabyte without a comma', () => {

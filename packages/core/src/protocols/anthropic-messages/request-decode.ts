@@ -31,7 +31,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid } from '../../codec/report.ts';
-import { keepSource, splitDataUrl } from '../../codec/requests.ts';
+import { keepSource, readDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject, writeJson } from '../../json/json.ts';
 import { buildSignature, decodeCitation, decodeOpaque, decodeRedacted, decodeResult } from './blocks.ts';
 import { readModel } from './endpoints.ts';
@@ -261,7 +261,7 @@ function decodeDocumentSource(source: JsonObject, at: string, scope: Scope): Fil
 }
 
 /** A `data:` URL is converted to inline data. */
-const decodeUrl = (url: string): { url: string } | { data: string; media_type: string } => splitDataUrl(url) ?? { url };
+const decodeUrl = (url: string): { url: string } | { data: string; media_type: string } => readDataUrl(url) ?? { url };
 
 const SOURCE_FIELDS: ReadonlySet<string> = new Set(['type', 'data', 'media_type', 'url', 'file_id', 'content']);
 

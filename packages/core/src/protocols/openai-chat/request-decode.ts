@@ -33,7 +33,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, isStrict, missing, noteDropped, noteRepaired } from '../../codec/report.ts';
-import { isBreakpoint, isDetail, isEmptyText, keepSource, splitDataUrl } from '../../codec/requests.ts';
+import { isBreakpoint, isDetail, isEmptyText, keepSource, readDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { addSignatures, decodeReasoning, REASONING_FIELDS } from './blocks.ts';
 import { readModelFromPath } from './endpoints.ts';
@@ -472,7 +472,7 @@ function decodeImage(part: JsonObject, { at }: Site): ImageBlock {
   const rest = nestedUnknownFields(part, IMAGE_FIELDS, 'image_url', URL_FIELDS);
   return {
     type: 'image',
-    source: { ...(splitDataUrl(url) ?? { url }), ...(isDetail(detail) && { detail }) },
+    source: { ...(readDataUrl(url) ?? { url }), ...(isDetail(detail) && { detail }) },
     ...decodeExtras(part, rest),
   };
 }
@@ -484,7 +484,7 @@ function decodeAudioPart(part: JsonObject, site: Site): AudioBlock | OpaqueBlock
   const text = part['input_audio'];
   if (typeof text !== 'string') return decodeAudioObject(part, site);
   if (/^https?:/i.test(text)) return { type: 'opaque', origin: 'openai-chat', raw: part };
-  const { data, media_type: type } = splitDataUrl(text) ?? { data: text, media_type: detectAudioType(text) };
+  const { data, media_type: type } = readDataUrl(text) ?? { data: text, media_type: detectAudioType(text) };
   const source = { data, ...(type !== undefined && { format: type.replace(/^audio\//, ''), media_type: type }) };
   return { type: 'audio', source, ...decodeExtras(part, { ...unknownFields(part, AUDIO_FIELDS), input_audio: text }) };
 }
@@ -522,7 +522,7 @@ function decodeFile(part: JsonObject, { at }: Site): FileBlock {
   const filename = optional(file['filename'], `${at}.file.filename`, expectText);
   const id = optional(file['file_id'], `${at}.file.file_id`, expectName);
   if (data === undefined && id === undefined) throw missing(`${at}.file.file_data`);
-  const split = data === undefined ? undefined : splitDataUrl(data);
+  const split = data === undefined ? undefined : readDataUrl(data);
   return {
     type: 'file',
     source: {

@@ -31,7 +31,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, isStrict, missing, noteRepaired } from '../../codec/report.ts';
-import { decodeBreakpoint, isDetail, isEmptyText, keepSource, splitDataUrl } from '../../codec/requests.ts';
+import { decodeBreakpoint, isDetail, isEmptyText, keepSource, readDataUrl } from '../../codec/requests.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import { writeExact } from '../../json/literals.ts';
 import { decodeReasoning } from './blocks.ts';
@@ -398,7 +398,7 @@ function decodeImage(part: JsonObject, param: string): ImageBlock {
   return {
     type: 'image',
     source: {
-      ...(url !== undefined && (splitDataUrl(url) ?? { url })),
+      ...(url !== undefined && (readDataUrl(url) ?? { url })),
       ...(id !== undefined && { file_id: id }),
       ...(isDetail(detail) && { detail }),
     },
@@ -416,7 +416,7 @@ function decodeFile(part: JsonObject, param: string): FileBlock {
   const id = optional(part['file_id'], `${param}.file_id`, expectName);
   const filename = optional(part['filename'], `${param}.filename`, expectText);
   if (data === undefined && url === undefined && id === undefined) throw missing(`${param}.file_data`);
-  const split = data === undefined ? undefined : splitDataUrl(data);
+  const split = data === undefined ? undefined : readDataUrl(data);
   return {
     type: 'file',
     source: {
