@@ -310,3 +310,151 @@ describe('an item under several names', () => {
     );
   });
 });
+
+const f = (callId: string, args: string, fields: Payload = {}): Payload => p.call(callId, 'f', args, fields);
+const nameless = (args: string): Payload => ({ type: 'function_call', name: 'f', arguments: args });
+const doneBare = (item: Payload): Payload => ({ type: 'response.output_item.done', item });
+
+interface Row {
+  name: string;
+  payloads: Payload[];
+  text?: string;
+  reasoning?: string;
+  calls?: string[];
+}
+
+const ROWS: Row[] = [
+  {
+    name: 'the end of a call that is sent again is not that of another open call',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.added(1, f('c2', '')),
+      p.done(0, f('c1', '{"a":1}')),
+      p.done(0, f('c1', '{"a":1}')),
+      p.done(1, f('c2', '{"a":2}')),
+      p.completed([f('c1', '{"a":1}'), f('c2', '{"a":2}')]),
+    ],
+    calls: ['c1 {"a":1}', 'c2 {"a":2}'],
+  },
+  {
+    name: "parallel calls are done at each other's index",
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.added(1, f('c2', '')),
+      p.done(1, f('c1', '{"a":1}', { id: 'x' })),
+      p.done(0, f('c2', '{"a":2}', { id: 'y' })),
+      p.completed([f('c1', '{"a":1}'), f('c2', '{"a":2}')]),
+    ],
+    calls: ['c1 {"a":1}', 'c2 {"a":2}'],
+  },
+  {
+    name: 'one item id for all calls',
+    payloads: [
+      p.added(0, f('c1', '', { id: 'fc' })),
+      p.added(1, f('c2', '', { id: 'fc' })),
+      p.args(0, '{"a":1}'),
+      p.args(1, '{"a":2}'),
+      p.done(0, f('c1', '{"a":1}', { id: 'fc' })),
+      p.done(1, f('c2', '{"a":2}', { id: 'fc' })),
+      p.completed([f('c1', '{"a":1}', { id: 'fc' }), f('c2', '{"a":2}', { id: 'fc' })]),
+    ],
+    calls: ['c1 {"a":1}', 'c2 {"a":2}'],
+  },
+  {
+    name: 'one id for all messages, which are only done',
+    payloads: [
+      p.done(0, p.message('m', [p.outputText('one')])),
+      p.done(1, p.message('m', [p.outputText('two')])),
+      p.completed([p.message('m', [p.outputText('one')]), p.message('m', [p.outputText('two')])]),
+    ],
+    text: 'onetwo',
+  },
+  {
+    name: 'a done call that is only added again is no second call',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.done(0, f('c1', '{"a":1}')),
+      p.added(1, f('c1', '', { id: 'x' })),
+      p.completed([f('c1', '{"a":1}')]),
+    ],
+    calls: ['c1 {"a":1}'],
+  },
+  {
+    name: 'a call that is added again under its call_id with other arguments is a second call',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.done(0, f('c1', '{"a":1}')),
+      p.added(1, f('c1', '', { id: 'x' })),
+      p.args(1, '{"a":2}'),
+      p.done(1, f('c1', '{"a":2}', { id: 'x' })),
+      p.completed([f('c1', '{"a":1}'), f('c1', '{"a":2}', { id: 'x' })]),
+    ],
+    calls: ['c1 {"a":1}', '<derived> {"a":2}'],
+  },
+  {
+    name: 'the same end twice without any name is one call',
+    payloads: [doneBare(nameless('{"a":1}')), doneBare(nameless('{"a":1}')), p.completed([nameless('{"a":1}')])],
+    calls: ['<derived> {"a":1}'],
+  },
+  {
+    name: 'the same end twice without any name, and the final response has two calls',
+    payloads: [
+      doneBare(nameless('{"a":1}')),
+      doneBare(nameless('{"a":1}')),
+      p.completed([nameless('{"a":1}'), nameless('{"a":1}')]),
+    ],
+    calls: ['<derived> {"a":1}', '<derived> {"a":1}'],
+  },
+  {
+    name: 'complete arguments replace deltas that are no JSON',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.args(0, '{"a":1'),
+      p.args(0, '"a":1}'),
+      p.done(0, f('c1', '{"a":1}')),
+      p.completed([f('c1', '{"a":1}')]),
+    ],
+    calls: ['c1 {"a":1}'],
+  },
+  {
+    name: 'a summary that the end of the item has as content',
+    payloads: [
+      p.added(0, p.reasoning('rs_1')),
+      p.summaryPart(0, 0),
+      p.summary(0, 0, 'Hm'),
+      p.done(0, p.reasoning('rs_1', { content: [{ type: 'reasoning_text', text: 'Hm' }] })),
+      ...p.wholeMessage(1, 'msg_1', 'Hi'),
+      p.completed([
+        p.reasoning('rs_1', { content: [{ type: 'reasoning_text', text: 'Hm' }] }),
+        p.message('msg_1', [p.outputText('Hi')]),
+      ]),
+    ],
+    text: 'Hi',
+    reasoning: 'Hm',
+  },
+  {
+    name: 'parts that the end of the item joins',
+    payloads: [
+      p.added(0, p.message('msg_1')),
+      p.partAdded(0),
+      p.text(0, 'Hel'),
+      p.textDone(0, 'Hel'),
+      p.partAdded(0, p.outputText(''), 1),
+      p.text(0, 'lo', { content_index: 1 }),
+      p.done(0, p.message('msg_1', [p.outputText('Hello!')])),
+      p.completed([p.message('msg_1', [p.outputText('Hello!')])]),
+    ],
+    text: 'Hello!',
+  },
+];
+
+test.each(ROWS)('$name', ({ payloads, text = '', reasoning = '', calls = [] }) => {
+  const accumulator = new StreamAccumulator({ protocol: CODECS['openai-responses'] });
+  accumulator.push(toBytes([p.created, ...payloads]));
+  const message = accumulator.finish();
+  expect({ text: message.text, reasoning: message.reasoning }).toEqual({ text, reasoning });
+  const found = message.tool_calls.map(
+    ({ id, arguments: args }) => `${/^call_[0-9a-f]{24}$/.test(id) ? '<derived>' : id} ${args}`,
+  );
+  expect(found).toEqual(calls);
+});
