@@ -80,6 +80,8 @@ async function startGateway() {
     listen: { host: '127.0.0.1', port: 0 },
     log: { level: 'error' },
     limits: { upstream_keep_alive: `${UPSTREAM_IDLE_MS}ms` },
+    // Full within the first fifth of the run, as all other caches.
+    responses: { max_bytes_per_key: '4MiB' },
     providers: Object.fromEntries(rows),
   };
   const file = join(folder, 'sluice.json');

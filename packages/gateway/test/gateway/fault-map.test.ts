@@ -138,7 +138,7 @@ ${written('failover')}
 
 **Soak.** 200,000 requests go through one gateway: every client protocol with every upstream protocol, streams and whole responses, converted, repaired and passed through. At least 2 % of the clients disconnect at random points: in
 their request, before the response, in the middle of it. Every other response is compared with what the upstream sent. After each tenth of the run, idle connections are closed and the gateway is measured after a
-garbage collection. The run fails when a response differs, when the heap at the end is more than 5 MB above that at 20 %, or when there are more than 8 more file descriptors, sockets, or timers that keep the process alive.
+garbage collection. The run fails when a response differs, when the heap at the end is more than 5 MB above that at 20 %, or when there are more than 8 more file descriptors, sockets, or timers that keep the process alive. \`responses.max_bytes_per_key\` is 4MiB, so that stored responses reach their limit in the first fifth.
 
 ${written('nightly:soak')}
 
