@@ -60,6 +60,14 @@ test.each([
   expect(dropped[0]).toBeGreaterThan(0);
 });
 
+test('the page that a killed process was writing is no loss', async () => {
+  const { wal } = await leaveUnclean();
+  const bytes = readFileSync(wal);
+  // The head of a page is written before the page.
+  writeFileSync(wal, bytes.fill(0, bytes.length - bytes.readUInt32BE(8)));
+  expect(countDroppedPages(wal)).toBe(0);
+});
+
 test('pages from before the log began again are no loss', async () => {
   const folder = createFolder();
   const store = await openStore({ folder, ballastBytes: 0 });

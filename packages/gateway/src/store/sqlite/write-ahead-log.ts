@@ -12,8 +12,8 @@ const MAGIC = 0x377f0682;
 const MAX_EARLIER_SALTS = 1_000_000;
 
 /**
- * Counts the pages that SQLite drops because the log is damaged at or before them. A process that is killed leaves at most one, which
- * it was writing. 0 without a log.
+ * Counts the pages that SQLite drops because the log is damaged at or before them. Not the last one alone: a process that is killed
+ * leaves the page that it was writing, which nobody was told is on disk. 0 without a log.
  */
 export function countDroppedPages(file: string): number {
   let handle: number;
@@ -70,7 +70,7 @@ function countFrames(handle: number, { size, header, pageBytes, start, read }: L
     }
     if (!isIntact && !isLeftover(frame.readUInt32BE(8), salt)) dropped += 1;
   }
-  return dropped;
+  return dropped > 1 ? dropped : 0;
 }
 
 /** Whether a page with this salt was written before the log began again, or never. */
