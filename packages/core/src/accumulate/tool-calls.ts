@@ -36,7 +36,7 @@ export class CallTracker {
    * `idSeed`: derived ids are computed from it (the id of the response) and the position of the call. `write`: makes text
    * of arguments that are objects.
    */
-  constructor(limits: ToolCallLimits, idSeed: string, sink?: ToolCallSink, write = writeJson) {
+  constructor(limits: ToolCallLimits, idSeed: string, sink?: ToolCallSink, write: typeof writeJson = writeJson) {
     this.#idSeed = idSeed;
     this.#write = write;
     this.#maxCalls = limits.maxCalls ?? MAX_CALLS;
