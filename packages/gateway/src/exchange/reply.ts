@@ -14,6 +14,11 @@ export function sendReply(response: ServerResponse, reply: Reply, progress: Prog
   const { data, encoding } = writeHead(response, reply, progress, redact, observer);
   observer?.sent(data, encoding);
   response.end(data, encoding);
+  limitStall(response, stallMs);
+}
+
+/** Disconnects a client that reads nothing of a response for so long, when all of it has been written. */
+export function limitStall(response: ServerResponse, stallMs: number): void {
   if (response.writableLength > 0) response.setTimeout(stallMs);
 }
 

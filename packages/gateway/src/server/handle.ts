@@ -388,6 +388,7 @@ function refuse(incoming: Incoming, cause: unknown, { limits, log, redact }: Ser
   else if (request.complete) sendReply(response, reply, progress, { stallMs: limits.stallMs, redact, observer });
   else {
     response.setHeader('connection', 'close');
+    response.setTimeout(limits.stallMs);
     endBeforeRequest(response, writeHead(response, reply, progress, redact), connection.clock);
   }
   return { ...progress, status: reply.status, ending: findEnding(error), error };

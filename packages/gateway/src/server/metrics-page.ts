@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { CodecError } from '@sluice/core';
 import type { Directory, Services } from '../exchange/types.ts';
 import { type ListenOptions, listen, stopListening } from '../http/listen.ts';
@@ -12,6 +13,7 @@ import type { Logger } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { isLoopback } from '../providers/base-url.ts';
 import { joinHeaders } from '../upstream/dialer.ts';
+import { ClientSocket } from './client-socket.ts';
 import type { Incoming } from './handle.ts';
 
 type MetricsRequest = Pick<Incoming, 'client' | 'headers' | 'route' | 'directory'>;
@@ -65,6 +67,8 @@ type ListenerServices = Pick<Services, 'metrics' | 'directory' | 'log' | 'limits
 export class MetricsListener {
   readonly #server: Server;
   readonly #services: ListenerServices;
+  /** Requests that were sent ahead are served one after the other: node keeps every page until it can be sent. */
+  readonly #clients = new WeakMap<Socket, ClientSocket>();
   #isLoopback = true;
 
   constructor(services: ListenerServices) {
@@ -78,12 +82,10 @@ export class MetricsListener {
       keepAliveTimeout: limits.keepAliveMs,
     });
     this.#server.maxConnections = MAX_CONNECTIONS;
-    this.#server.on('request', (request, response) => {
-      this.#respond(request, response).catch((cause: unknown) => {
-        services.log.error({ error: String(cause) }, 'failed');
-        response.destroy();
-      });
-    });
+    this.#server.on('connection', (socket) => this.#clients.set(socket, new ClientSocket(socket)));
+    this.#server.on('request', (request, response) =>
+      this.#clients.get(request.socket)?.serve(response, () => this.#serve(request, response)),
+    );
   }
 
   /** Starts to listen and resolves with the URL. */
@@ -97,6 +99,14 @@ export class MetricsListener {
     const closed = stopListening(this.#server);
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    response.setTimeout(this.#services.limits.stallMs);
+    this.#respond(request, response).catch((cause: unknown) => {
+      this.#services.log.error({ error: String(cause) }, 'failed');
+      response.destroy();
+    });
   }
 
   async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -11,6 +11,7 @@ import { type AdminApi, type AdminRequest, isAdminPath } from '../admin/api.ts';
 import { Problem } from '../admin/problem.ts';
 import type { ConsoleRequest } from '../admin/send.ts';
 import { ClientConnection } from '../exchange/client-connection.ts';
+import { limitStall } from '../exchange/reply.ts';
 import { INTERNAL, type Services, STOPPED } from '../exchange/types.ts';
 import { type ClientAddress, readClientAddress } from '../http/client-address.ts';
 import { type ListenOptions, listen, stopListening, untilAllAccepted } from '../http/listen.ts';
@@ -233,7 +234,10 @@ export class Gateway {
       this.#sendAdmin(this.#admin, { id, request, response, headers, client });
       return;
     }
-    if (isConsolePath(request.url ?? '/') && this.#console.handle({ id, request, response })) return;
+    if (isConsolePath(request.url ?? '/') && this.#console.handle({ id, request, response })) {
+      limitStall(response, this.#services.limits.stallMs);
+      return;
+    }
     const route = findRoute(request.url ?? '/', headers);
     const connection = new ClientConnection(response, this.#services.clock, (cause) => this.#crash(cause, id, response));
     socket.exchange = connection;
@@ -313,6 +317,7 @@ export class Gateway {
         })
         .end(JSON.stringify(body));
     }
+    limitStall(response, this.#services.limits.stallMs);
   }
 
   /** A bug in the gateway ends this request only. */

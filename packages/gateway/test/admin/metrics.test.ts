@@ -1,12 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { tried } from '../../../../test/tries.ts';
+import { quietFor } from '../../../../test/wait.ts';
 import { Metrics } from '../../src/observe/metrics.ts';
+import { RawClient, requestText } from '../gateway/raw-client.ts';
 import { CLIENT_KEY, converse, METRICS_KEY, send, startAdmin, type TestGateway, withKey } from './start.ts';
 
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const clean of cleanups.splice(0).reverse()) await clean();
 });
 
@@ -76,6 +80,47 @@ describe('metrics.listen', () => {
     const url = findUrl(await start({ metrics: { ...key, listen: '[::1]:0' } }));
     expect((await fetch(`${url}/metrics`)).status).toBe(401);
     expect((await fetch(`${url}/metrics`, { headers: withKey(METRICS_KEY) })).status).toBe(200);
+  });
+});
+
+describe('a client that does not read', () => {
+  const findUrl = ({ url, lines }: TestGateway, isOwn: boolean): string => {
+    const line = lines.find((text) => text.includes('metrics are served on their own address')) ?? '{}';
+    return isOwn ? JSON.parse(line).url : url;
+  };
+
+  const PLACES = [
+    ['the address of the gateway', false],
+    ['metrics.listen', true],
+  ] as const;
+
+  test.each(PLACES)('and sends thousands of requests ahead does not get a page made for each: %s', async (_, isOwn) => {
+    const REQUESTS = 2000;
+    tried(REQUESTS);
+    const pages = vi.spyOn(Metrics.prototype, 'text');
+    const url = findUrl(await start({ metrics: { listen: '127.0.0.1:0' } }), isOwn);
+    const client = await RawClient.open(url);
+    client.pause();
+    client.send(requestText('GET', '/metrics').repeat(REQUESTS));
+    const closed = new Promise((resolve) => client.socket.once('close', resolve));
+    expect((await send(url, '/metrics')).status).toBe(200);
+    // A paused socket sees only then that the gateway has closed it.
+    client.socket.resume();
+    await closed;
+    expect(pages.mock.calls.length).toBeLessThan(150);
+  });
+
+  test.each(PLACES)('is disconnected after limits.stall_timeout: %s', async (_, isOwn) => {
+    vi.spyOn(Metrics.prototype, 'text').mockResolvedValue('x'.repeat(16 * 1024 * 1024));
+    const url = findUrl(await start({ metrics: { listen: '127.0.0.1:0' }, limits: { stall_timeout: '300ms' } }), isOwn);
+    const client = await RawClient.open(url);
+    client.pause();
+    client.send(requestText('GET', '/metrics'));
+    // Nothing of it is read before the gateway has closed it: it is cut off.
+    await quietFor(1500);
+    client.socket.resume();
+    await client.closed();
+    expect(client.received.length).toBeLessThan(16 * 1024 * 1024);
   });
 });
 
