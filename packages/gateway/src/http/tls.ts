@@ -1,6 +1,6 @@
 /** HTTPS for the listener: the certificate, which is read again when its files change, and connections before their handshake. */
 
-import { X509Certificate } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
@@ -142,8 +142,11 @@ const POLL_MS = 2000;
 const readStamps = async ({ cert, key }: TlsFiles): Promise<string> =>
   (await Promise.all([readStamp(cert), readStamp(key)])).join();
 
-/** TLS 1.2 and newer, HTTP/1.1 alone. */
-const TLS_OPTIONS = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] } as const;
+/** TLS 1.2 and newer, one handshake for each connection. */
+const CONTEXT_OPTIONS = { minVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
+
+/** HTTP/1.1 alone. */
+const TLS_OPTIONS = { ...CONTEXT_OPTIONS, ALPNProtocols: ['http/1.1'] };
 
 /** An HTTPS server that behaves as a plain one does: half-open connections, and an end of idle handshakes. */
 export class TlsServer {
@@ -170,7 +173,7 @@ export class TlsServer {
 
   /** Uses another certificate for new connections. */
   use({ cert, key }: TlsPair): void {
-    this.server.setSecureContext({ minVersion: TLS_OPTIONS.minVersion, cert, key });
+    this.server.setSecureContext({ ...CONTEXT_OPTIONS, cert, key });
   }
 
   /** Closes connections that have not finished their handshake. */
