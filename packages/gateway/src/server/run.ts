@@ -211,15 +211,16 @@ export async function run({
     certificate?.close();
     feed.close();
     await gateway.close(deadlineMs, delayMs);
+    const exported = tracing?.exporter.close();
     await captures?.close();
     await metricsListener?.close();
     services.metrics.close();
     await kept.close();
     services.gate.close();
     await limitBackend?.close();
-    await tracing?.exporter.flush();
     await keys.close();
     const lost = await store.close();
+    await exported;
     if (lost > 0) log.error({ rows: lost }, 'usage records could not be written before the gateway stopped');
   };
   try {

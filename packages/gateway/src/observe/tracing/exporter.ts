@@ -33,9 +33,14 @@ const FAILED = 2;
 /** Collects spans and sends them in batches. */
 export class SpanExporter {
   readonly #options: ExporterOptions;
-  #queue: Span[] = [];
+  #queue: Waiting[] = [];
+  /** What the queue holds. */
+  #bytes = 0;
   #timer: Timer | undefined;
   #sending: Promise<void> | undefined;
+  /** Ends the batch that is being sent. */
+  #abort: AbortController | undefined;
+  #isClosed = false;
 
   constructor(options: ExporterOptions) {
     this.#options = options;
@@ -43,12 +48,14 @@ export class SpanExporter {
 
   add(span: Span): void {
     const { maxQueued, maxBatch, delayMs } = this.#options.settings;
-    if (this.#queue.length >= maxQueued) {
+    const bytes = measure(span);
+    if (this.#isClosed || this.#queue.length >= maxQueued || this.#bytes + bytes > MAX_QUEUED_BYTES) {
       this.#options.onDropped(1);
       return;
     }
-    this.#queue.push(span);
-    if (this.#queue.length >= maxBatch) void this.flush();
+    this.#queue.push({ span, bytes });
+    this.#bytes += bytes;
+    if (this.#queue.length >= maxBatch || this.#bytes >= MAX_BATCH_BYTES) void this.flush();
     else this.#timer ??= this.#options.clock.setTimer(() => void this.flush(), delayMs).unref();
   }
 
@@ -62,12 +69,22 @@ export class SpanExporter {
     return this.#sending;
   }
 
+  /** Sends what waits, for a short time: a collector that does not respond must not keep the gateway from its end. Never rejects. */
+  async close(): Promise<void> {
+    const deadline = this.#options.clock.setTimer(() => {
+      this.#isClosed = true;
+      this.#abort?.abort(new Error('the gateway has stopped'));
+    }, CLOSE_MS);
+    await this.flush();
+    this.#isClosed = true;
+    deadline.close();
+  }
+
   async #sendAll(): Promise<void> {
-    const { maxBatch } = this.#options.settings;
     while (this.#queue.length > 0) {
-      const batch = this.#queue.slice(0, maxBatch);
-      this.#queue = this.#queue.slice(maxBatch);
+      const batch = this.#takeBatch();
       try {
+        if (this.#isClosed) throw new Error('the gateway has stopped');
         await this.#send(batch);
       } catch (error) {
         this.#options.onDropped(batch.length, String(error));
@@ -75,20 +92,69 @@ export class SpanExporter {
     }
   }
 
-  async #send(spans: readonly Span[]): Promise<void> {
-    const { url, headers, resource, timeoutMs } = this.#options.settings;
-    const scopeSpans = [{ scope: { name: 'sluice' }, spans: spans.map(encodeSpan) }];
-    const response = await fetch(url, {
-      method: 'POST',
-      redirect: 'error',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ resourceSpans: [{ resource: { attributes: encodeAttributes(resource) }, scopeSpans }] }),
-      signal: AbortSignal.timeout(timeoutMs),
+  /** At least one, and as many as fit into a request. */
+  #takeBatch(): Span[] {
+    const { maxBatch } = this.#options.settings;
+    let bytes = 0;
+    const next = this.#queue.findIndex((waiting, index) => {
+      const isFull = index > 0 && (index >= maxBatch || bytes + waiting.bytes > MAX_BATCH_BYTES);
+      if (!isFull) bytes += waiting.bytes;
+      return isFull;
     });
-    await response.body?.cancel();
-    if (!response.ok) throw new Error(`the collector responded with status ${response.status}`);
+    const batch = next < 0 ? this.#queue : this.#queue.slice(0, next);
+    this.#queue = next < 0 ? [] : this.#queue.slice(next);
+    this.#bytes -= bytes;
+    return batch.map(({ span }) => span);
+  }
+
+  async #send(spans: readonly Span[]): Promise<void> {
+    const { settings, clock } = this.#options;
+    const { url, headers, resource, timeoutMs } = settings;
+    const scopeSpans = [{ scope: { name: 'sluice' }, spans: spans.map(encodeSpan) }];
+    const abort = new AbortController();
+    this.#abort = abort;
+    const timer = clock.setTimer(() => abort.abort(new Error(`the collector did not respond within ${timeoutMs} ms`)), timeoutMs);
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        redirect: 'error',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ resourceSpans: [{ resource: { attributes: encodeAttributes(resource) }, scopeSpans }] }),
+        signal: abort.signal,
+      });
+      await response.body?.cancel();
+      if (!response.ok) throw new Error(`the collector responded with status ${response.status}`);
+    } finally {
+      timer.close();
+    }
   }
 }
+
+interface Waiting {
+  readonly span: Span;
+  readonly bytes: number;
+}
+
+/** A collector that does not respond may let this much wait: with the content of requests, a span has up to 64 KiB. */
+const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
+
+/** Collectors accept 4 MiB and more in one request. */
+const MAX_BATCH_BYTES = 2 * 1024 * 1024;
+
+/** How long the end of the gateway waits for a collector. */
+const CLOSE_MS = 3000;
+
+/** About what a span holds: its texts, and the names around them. */
+function measure({ name, state = '', attributes }: Span): number {
+  let bytes = SPAN_BYTES + name.length + state.length;
+  for (const value of Object.values(attributes)) {
+    if (typeof value === 'string') bytes += value.length;
+    else if (typeof value === 'object' && value !== null) for (const item of value) bytes += item.length;
+  }
+  return bytes;
+}
+
+const SPAN_BYTES = 1024;
 
 /** What the exporter works with. */
 export interface ExporterOptions {

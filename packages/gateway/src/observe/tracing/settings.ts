@@ -17,6 +17,9 @@ export interface TraceSettings {
   readonly hasContent: boolean;
 }
 
+/** Node runs a longer timer at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Undefined when tracing is not configured. `warn`: about settings that cannot be followed. */
@@ -36,7 +39,7 @@ export function readTraceSettings(env: Env, warn: (message: string) => void): Tr
   }
   const number = (name: string, preset: number): number => {
     const value = Number(read(name) ?? preset);
-    return Number.isFinite(value) && value > 0 ? value : preset;
+    return Number.isFinite(value) && value > 0 ? Math.min(value, MAX_TIMER_MS) : preset;
   };
   const resource = readList(read('OTEL_RESOURCE_ATTRIBUTES'));
   return {

@@ -20,6 +20,8 @@ export class Tracer {
 
   /** A request has arrived. `forget` must be called when it has ended. */
   receive(id: string, { method, path, headers }: ReceivedRequest): void {
+    const { redact } = this.#options;
+    const state = headers['tracestate'];
     const parent = parseTraceparent(headers['traceparent']);
     const traceId = parent?.traceId ?? createId(16);
     const { followsParent, ratio } = this.#options.settings.sampler;
@@ -28,10 +30,10 @@ export class Tracer {
       traceId,
       spanId: createId(8),
       parentId: parent?.spanId,
-      state: parent && cutText(headers['tracestate'], MAX_STATE),
+      state: parent && state ? redact(state).slice(0, MAX_STATE) : undefined,
       isSampled,
       method,
-      path: this.#options.redact(path.split('?', 1)[0] ?? '').slice(0, MAX_TEXT),
+      path: redact(path.split('?', 1)[0] ?? '').slice(0, MAX_TEXT),
       attempts: new Map(),
       unsent: [],
       opening: undefined,
@@ -260,8 +262,6 @@ function readMessages(body: string | Uint8Array): string {
     return '';
   }
 }
-
-const cutText = (text: string | undefined, length: number): string | undefined => text?.slice(0, length);
 
 const createId = (bytes: number): string => randomBytes(bytes).toString('hex');
 
