@@ -431,7 +431,7 @@ export const LIMITS = {
     preset: 0,
     least: 0,
     about:
-      'Concurrent client connections; further ones are closed immediately. 0: half of the open file limit (ulimit -n) after a reserve of 64.',
+      'Concurrent client connections; further ones are closed immediately. 0: half of the open file limit (ulimit -n) after a reserve of 64, and as many as half of the memory is enough for.',
   },
   streams: {
     name: 'streams',

@@ -171,11 +171,15 @@ const LONG_SHED_MS = 10_000;
  * one share the container or machine.
  */
 export function measureMemoryShare(processes = 1): number {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  return Math.max((readResidentBytes() * processes) / readMemoryLimit(), used / limit);
+}
+
+/** The memory of the container or machine. */
+function readMemoryLimit(): number {
   const constrained = process.constrainedMemory() ?? 0;
   const machine = totalmem();
-  const max = constrained > 0 && constrained < machine ? constrained : machine;
-  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return Math.max((readResidentBytes() * processes) / max, used / limit);
+  return constrained > 0 && constrained < machine ? constrained : machine;
 }
 
 /** 0 when unknown: node reads it from a file, which fails when no file descriptor is left. */
@@ -186,6 +190,32 @@ function readResidentBytes(): number {
     return 0;
   }
 }
+
+/** What a connection takes that has sent no request, with room for what the parser and TLS hold of half a message. */
+const CONNECTION_BYTES = {
+  plain: { resident: 24 * 1024, heap: 4 * 1024 },
+  tls: { resident: 64 * 1024, heap: 8 * 1024 },
+} as const;
+
+/**
+ * How many connections half of the memory is enough for. Nothing else limits those that send no request: memory that is tight refuses
+ * requests only.
+ */
+export function computeConnectionRoom(kind: keyof typeof CONNECTION_BYTES, memory: Memory): number {
+  const { resident, heap } = CONNECTION_BYTES[kind];
+  return Math.max(MIN_CONNECTIONS, Math.floor(Math.min(memory.bytes / resident, memory.heap / heap) / 2));
+}
+
+interface Memory {
+  /** What this process may take. */
+  readonly bytes: number;
+  /** The limit of its heap. */
+  readonly heap: number;
+}
+
+/** The room of this process. `processes`: how many like this one share the container or machine. */
+export const readConnectionRoom = (kind: keyof typeof CONNECTION_BYTES, processes = 1): number =>
+  computeConnectionRoom(kind, { bytes: readMemoryLimit() / processes, heap: getHeapStatistics().heap_size_limit });
 
 let connectionShare: number | undefined;
 

@@ -18,7 +18,7 @@ import { redactClientKeys } from '../config/secret-patterns.ts';
 import { SecretRegistry } from '../config/secrets.ts';
 import { LiveConfig, readConfig, resolveEnvironment, type WatchOptions } from '../config/watch.ts';
 import { IdempotentResponses } from '../exchange/idempotent-responses.ts';
-import { MemoryGuard, measureMemoryShare, readConnectionShare, Streams } from '../exchange/load.ts';
+import { MemoryGuard, measureMemoryShare, readConnectionRoom, readConnectionShare, Streams } from '../exchange/load.ts';
 import { ModelLists } from '../exchange/model-lists.ts';
 import { PendingBytes } from '../exchange/pending-bytes.ts';
 import { ResponseCache } from '../exchange/response-cache.ts';
@@ -167,6 +167,7 @@ export async function run({
     cache,
     state: kept,
     processes: worker?.count,
+    hasTls: tls !== undefined,
   });
   worker?.watchMetrics(services.metrics);
   if (shared) services.metrics.watchConfig(() => live?.config.shared?.version ?? 0);
@@ -408,7 +409,7 @@ const NAME_LIMITS = { entries: 1000, bytes: 256 * 1024 };
 /** Creates the services of one gateway. */
 export function createServices(options: ServiceOptions): Services {
   const { limits, redact, directory, log, store, feed, durability = 'strict', clock = REAL_CLOCK, secrets } = options;
-  const { timeZone = 'UTC', idempotency, cache, wallClock = Date.now, state } = options;
+  const { timeZone = 'UTC', idempotency, cache, wallClock = Date.now, state, hasTls = false } = options;
   const { now } = clock;
   const dialer = new Dialer(limits);
   const share = readConnectionShare();
@@ -435,7 +436,7 @@ export function createServices(options: ServiceOptions): Services {
       metrics,
       log,
     }),
-    maxConnections: limits.connections > 0 ? limits.connections : share,
+    maxConnections: limits.connections || Math.min(share, readConnectionRoom(hasTls ? 'tls' : 'plain', options.processes)),
     dialer,
     breakers,
     router: new Router({ breakers, now, random: Math.random }),
@@ -499,6 +500,8 @@ interface ServiceOptions extends Pick<Services, 'directory' | 'log' | 'redact'> 
   idempotency?: IdempotencyOptions | undefined;
   /** How many processes like this one share the memory of the machine; 1 by default. */
   processes?: number | undefined;
+  /** Whether clients connect by TLS. */
+  hasTls?: boolean;
   /** Which responses are sent again for equal requests; without it, none are. */
   cache?: CacheOptions | undefined;
 }

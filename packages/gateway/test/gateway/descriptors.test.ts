@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { needs } from '../../../../test/needs/needs.ts';
+import { tried } from '../../../../test/tries.ts';
 import { quietFor } from '../../../../test/wait.ts';
-import { computeConnectionShare } from '../../src/exchange/load.ts';
+import { computeConnectionRoom, computeConnectionShare } from '../../src/exchange/load.ts';
 import { createConnectionError } from '../../src/exchange/types.ts';
 import { isTargetFault } from '../../src/upstream/retry.ts';
 import { expectAnswered, expectRefused } from './check.ts';
@@ -115,6 +116,7 @@ async function expectIdle(child: ChildProcess): Promise<void> {
 
 describe('500 idle connections at a limit of 300 open files', needs('posix'), () => {
   test('leave descriptors for upstreams, and the gateway serves when some of them close', async () => {
+    tried(FLOOD);
     const { child, url } = await serve({ header_timeout: '60s' });
     const flooding = await flood(url, FLOOD);
     const most = computeConnectionShare(FILES);
@@ -132,6 +134,7 @@ describe('500 idle connections at a limit of 300 open files', needs('posix'), ()
   });
 
   test('do not end the process when they may use up all descriptors, and requests get 503', async () => {
+    tried(FLOOD);
     const { child, url, log } = await serve({ header_timeout: '60s', connections: 100_000, retries: 0 });
     faultd.play(good(pair, false));
     const clients = await Promise.all(PAIRS.slice(0, 4).map(() => RawClient.open(url)));
@@ -162,6 +165,18 @@ test.each([
   [20, 8],
 ])('with %s file descriptors, %s client connections are accepted', (files, connections) => {
   expect(computeConnectionShare(files)).toBe(connections);
+});
+
+const MIB = 1024 * 1024;
+
+test.each([
+  ['plain', 512, 256, 10_922],
+  ['tls', 512, 256, 4096],
+  ['tls', 24_576, 4144, 196_608],
+  ['plain', 24_576, 128, 16_384],
+  ['tls', 1, 1, 8],
+] as const)('%s, with %d MiB of memory and %d MiB of heap: room for %d connections', (kind, bytes, heap, connections) => {
+  expect(computeConnectionRoom(kind, { bytes: bytes * MIB, heap: heap * MIB })).toBe(connections);
 });
 
 test('running out of file descriptors does not count as an upstream failure', () => {
