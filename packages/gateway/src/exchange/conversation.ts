@@ -118,7 +118,10 @@ export class Conversation {
         holdMs,
       );
     try {
-      return await this.#result(await this.#respond());
+      const outcome = await this.#respond();
+      // An error has its own status, however long its record takes: the stream must not open meanwhile.
+      holdTimer?.close();
+      return await this.#result(outcome);
     } catch (cause) {
       // Once the stream has begun, the error can only be reported in it.
       if (!this.#clientStream?.isOpen) throw cause;

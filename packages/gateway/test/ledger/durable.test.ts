@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_WAIT_MS } from '../../src/exchange/record.ts';
 import type { Clock } from '../../src/http/clock.ts';
 import { expectAnswered, expectRefused } from '../gateway/check.ts';
-import { cutAfter, framesOf, TEXT } from '../gateway/dialects.ts';
+import { cutAfter, errorOf, framesOf, TEXT } from '../gateway/dialects.ts';
 import { Faultd, type Script } from '../gateway/faultd.ts';
 import { chunk, parseReply, streamHead, whole } from '../gateway/http.ts';
 import { modelOf, PAIRS, type Pair, providersAt, waysOf } from '../gateway/pairs.ts';
@@ -318,6 +318,24 @@ test.each(PAIRS.filter(({ client }) => client !== 'gemini'))(
     expect(ledger.ended).toMatchObject([{ http_status: 200, ending: 'upstream_error', input_tokens: null }]);
     expect(ledger.written.filter(({ write }) => write === 'settleAttempt')).toMatchObject([{ row: { http_status: 400 } }]);
     client.leave();
+  },
+);
+
+test.each(PAIRS)(
+  'an error keeps its status while it is recorded, also when that takes longer than limits.hold: $name',
+  async (pair) => {
+    const held = await start(keeping, { limits: { hold: '30ms' } });
+    ledger.held = ['settleExchange'];
+    const { status, body } = errorOf(pair.upstream, { code: 'INVALID_INPUT', message: 'no such thing', http_status: 400 });
+    faultd.play([{ send: whole(status, body) }]);
+    const client = await open(pair, true, held.url);
+    await eventually(() => ledger.isWaiting('settleExchange'));
+    await clock.advance(100);
+    ledger.release();
+    expectRefused(pair.client, await client.reply(), 400, 'no such thing');
+    expect(held.log().filter(({ msg }) => msg === 'failed')).toEqual([]);
+    client.leave();
+    await held.close();
   },
 );
 
