@@ -136,7 +136,8 @@ async function convertWhole(
   const body = tryParse(text);
   if (isDeeperThan(body, MAX_JSON_DEPTH)) throw new CodecError(buildTooDeepError('the response is'));
   if (body === undefined) return toResponse(exchange.responseFromStream(status, headers, new TextEncoder().encode(text)));
-  return toResponse(exchange.response({ status, headers, body }, text));
+  const { text: kept, ...converted } = exchange.response({ status, headers, body, text });
+  return kept === undefined ? toResponse(converted) : passBody(reply, kept);
 }
 
 const STREAM_HEADERS = {
