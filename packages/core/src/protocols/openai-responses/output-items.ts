@@ -9,7 +9,7 @@ import { type JsonObject, parseJson } from '../../json/json.ts';
 import { encodeBlob, encodeCitation, encodeLogprobs, isOpenEnded } from './blocks.ts';
 import { ItemIds, type ItemPrefix } from './endpoints.ts';
 import { encodeBuiltIn, encodeBuiltInCall, findBuiltIn, listBuiltIns } from './tools.ts';
-import { readExtensions } from './wire.ts';
+import { PROTOCOL, readExtensions } from './wire.ts';
 
 /** Creates the output items of a response, numbered in the order in which they start. */
 export class ItemList {
@@ -46,7 +46,10 @@ export class ItemList {
   };
 
   reasoning(wanted: unknown, fields: JsonObject): ReasoningItem {
-    return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningItem(id, fields, events));
+    const { source = PROTOCOL } = this.#context;
+    // Some clients require a status; servers of this protocol that send none have clients that do without.
+    const all = source === PROTOCOL ? fields : { ...fields, status: 'in_progress' };
+    return this.#add(this.#ids.item(wanted, 'rs'), (id, events) => new ReasoningItem(id, all, events));
   }
 
   /** Adds an empty reasoning item that carries a signature of another provider. */
@@ -450,6 +453,7 @@ export class ReasoningItem implements OutputItem {
     if (this.isDone) return;
     this.closePart();
     this.isDone = true;
+    if (this.json['status'] === 'in_progress') this.json['status'] = 'completed';
     this.#events.done(this.json);
   }
 }
