@@ -27,19 +27,20 @@ const BUNDLES = [
     name: 'accumulate() with all four protocols',
     // Raised from 43,400 for the same, and for the calls of Responses that the client runs (shell, apply_patch, tool_search).
     // Raised from 48,600 for the titles and remedies of 142 rules.
-    limit: 55_600,
+    // Raised from 54,200: the items of Responses are matched by names, place and content, and six rules name what servers do to them.
+    limit: 57_700,
     code: "export { accumulate } from '@sluice/core';",
   },
   // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 21,000, writing them 9,100, whole responses and errors 4,400,
   // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it, titles and remedies of rules 3,100,
   // and 190 that a connection which was cut is called so. With `convert`, the place of broken JSON is 900.
-  { name: 'repair fetch, Chat', limit: 43_100, code: repairFetch(['openai-chat', 'openaiChat']) },
-  { name: 'repair fetch, Anthropic', limit: 37_200, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
-  { name: 'repair fetch, Responses', limit: 40_800, code: repairFetch(['openai-responses', 'openaiResponses']) },
-  { name: 'repair fetch, Gemini', limit: 37_200, code: repairFetch(['gemini', 'gemini']) },
+  { name: 'repair fetch, Chat', limit: 42_400, code: repairFetch(['openai-chat', 'openaiChat']) },
+  { name: 'repair fetch, Anthropic', limit: 37_000, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
+  { name: 'repair fetch, Responses', limit: 43_300, code: repairFetch(['openai-responses', 'openaiResponses']) },
+  { name: 'repair fetch, Gemini', limit: 36_900, code: repairFetch(['gemini', 'gemini']) },
   {
     name: 'repair fetch, all four protocols',
-    limit: 91_500,
+    limit: 93_300,
     code: repairFetch(
       ['openai-chat', 'openaiChat'],
       ['anthropic-messages', 'anthropicMessages'],
@@ -55,7 +56,7 @@ const BUNDLES = [
   },
   {
     name: 'repair fetch, all four protocols, with requests and convert',
-    limit: 197_800,
+    limit: 199_400,
     code: "export { createRepairFetch } from '@sluice/core/fetch';",
   },
   {

@@ -77,6 +77,8 @@ const SHOWN_BY: Partial<Record<RuleId, RegExp>> = {
   'responses/item-not-done': /output_item\.added|\.delta/,
   'responses/call-id-missing': /output_item\.added|arguments\.delta|output_item\.done/,
   'responses/call-name-missing': /output_item\.added|arguments\.delta|output_item\.done/,
+  'responses/call-name-late': /output_item\.added|arguments\.delta|output_item\.done/,
+  'responses/call-id-differs': /output_item\.done|response\.completed/,
   'chat/tool-id-duplicate': /"tool_calls"/,
   'chat/tool-index-reused': /"tool_calls"/,
   'responses/call-id-repeated': /output_item\.added/,
@@ -96,7 +98,7 @@ const SHOWN_BY: Partial<Record<RuleId, RegExp>> = {
   'responses/arguments-repeated': /arguments\.delta/,
   'responses/parallel-wrapper': /output_item\.done/,
   'responses/reasoning-twice': /"reasoning_text"/,
-  'responses/deltas-missing': /\.done/,
+  'responses/deltas-missing': /\.done|response\.completed/,
   'responses/done-longer': /\.done/,
   // One comment of several.
   'gemini/comment': /^:/,

@@ -198,9 +198,15 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     'openai 6.49 (responses)': 'throws: missing output at index 0',
     'openai 7.53 (responses)': 'throws: missing output at index 0',
   },
+  'responses/item-repeated': {
+    'openai 6.49 (responses)': 'throws: missing output at index 1',
+  },
   'responses/output-empty': {
     'openai 6.49 (responses)': 'loses text',
     'openai 7.53 (responses)': 'loses text',
+  },
+  'responses/output-index-differs': {
+    'openai 6.49 (responses)': 'throws: missing output at index 100',
   },
   'responses/output-index-missing': {
     'openai 6.49 (responses)': 'throws: missing output at index undefined',
@@ -212,6 +218,9 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
   'responses/parallel-wrapper': {
     'openai 6.49 (responses)': 'loses a call',
     'openai 7.53 (responses)': 'loses a call',
+  },
+  'responses/part-index-differs': {
+    'openai 6.49 (responses)': 'throws: missing content at index 1',
   },
   'responses/part-not-added': {
     'openai 6.49 (responses)': 'throws: missing content at index 0',

@@ -64,7 +64,7 @@ export const OPENAI_RESPONSES_TEXTS = {
   },
   'responses/part-index-differs': {
     title: 'The index of a content part changes from event to event',
-    remedy: 'Sluice continues the open part; the complete text says what the deltas said.',
+    remedy: 'Sluice continues the open part; a complete text is that of its deltas.',
   },
   'responses/text-of-another-kind': {
     title: 'Reasoning is sent as text, or text as reasoning',

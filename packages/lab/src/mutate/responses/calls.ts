@@ -194,18 +194,19 @@ export const RESPONSES_CALL_MUTATIONS: readonly Mutation[] = mutations('calls', 
     title: 'All calls share one call_id',
     loses: ['call_ids'],
     rule: 'responses/call-id-repeated',
-    apply: (stream, random) => {
+    apply: oneByOne((stream, random) => {
       const ids = new Set<unknown>();
       everyItem(CALL, (item) => {
         ids.add(item['call_id']);
         return item;
       })(stream, random);
       return ids.size > 1 ? everyItem(CALL, (item) => ({ ...item, call_id: [...ids][0] }))(stream, random) : stream;
-    },
+    }),
   },
   'responses/names-missing': {
     title: 'Calls have no name',
-    loses: ['call_names'],
+    // Calls without a name wait for the final response, so they come last.
+    loses: ['call_names', 'call_order', 'blocks'],
     rule: 'responses/call-name-missing',
     apply: oneByOne((stream, random) =>
       onEvents(ARGUMENTS_DONE, (event) => without(event, 'name'))(
