@@ -49,5 +49,8 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if not (get $.Values.secrets.values $name) }}{{ fail (printf "secrets.values.%s: required with secrets.create" $name) }}{{ end }}
 {{- end }}
 {{- end }}
-{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}{{ fail "ingress.hosts: name at least one host with ingress.enabled" }}{{ end }}
+{{- if .Values.ingress.enabled }}
+{{- if not .Values.ingress.hosts }}{{ fail "ingress.hosts: name at least one host with ingress.enabled" }}{{ end }}
+{{- if not .Values.config.trusted_proxies }}{{ fail "config.trusted_proxies: name where the ingress controller connects from, or all clients would have its address" }}{{ end }}
+{{- end }}
 {{- end }}

@@ -29,6 +29,62 @@ describe('deploy/kubernetes/sluice.yaml', () => {
   });
 });
 
+/** What the strictest of the Pod Security Standards of Kubernetes asks for, and what a pod that needs no API should not have. */
+describe('a pod of deploy/kubernetes/sluice.yaml', () => {
+  const { spec } = findKind(readManifests(manifest), 'Deployment').spec.template;
+  const [container, ...others] = spec.containers;
+
+  test('has one container, without privileges and with a file system that cannot be written', () => {
+    expect(others).toEqual([]);
+    expect(container?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(spec.securityContext).toEqual({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      runAsGroup: 1000,
+      fsGroup: 1000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+  });
+
+  test('shares nothing with its node, and has neither a token nor variables of other services', () => {
+    expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
+    for (const shared of ['hostNetwork', 'hostPID', 'hostIPC', 'hostUsers']) expect(spec).not.toHaveProperty(shared);
+    expect(container?.ports.filter((port) => 'hostPort' in port)).toEqual([]);
+    const sources = spec.volumes.map(({ name: _, ...source }) => Object.keys(source).join());
+    expect(new Set(sources)).toEqual(new Set(['configMap', 'secret', 'emptyDir']));
+  });
+
+  test('has limits for its memory and for every folder that it may write', () => {
+    expect(container?.resources).toMatchObject({ limits: { memory: '1Gi' }, requests: { memory: '256Mi' } });
+    const written = spec.volumes.filter(({ emptyDir }) => emptyDir !== undefined);
+    expect(written.map(({ name, emptyDir }) => [name, emptyDir?.sizeLimit])).toEqual([
+      ['data', '4Gi'],
+      ['tmp', '64Mi'],
+    ]);
+    const readOnly = container?.volumeMounts.filter((mount) => mount.readOnly).map(({ name }) => name);
+    expect(readOnly).toEqual(['config', 'secrets']);
+  });
+
+  test('reads secrets from a Secret only, whose files others cannot read', () => {
+    const variables = container?.env.map(({ valueFrom }) => Object.keys(valueFrom ?? {}).join());
+    expect(new Set(variables)).toEqual(new Set(['secretKeyRef']));
+    // As octal number, which it is for Kubernetes alone.
+    expect(manifest).toMatch(/secret:\n +secretName: "sluice"\n +defaultMode: 0440\n/);
+  });
+
+  test('is reached by clients on one port, and believes no other address about them', () => {
+    const { ports } = findKind(readManifests(manifest), 'Service').spec;
+    expect(ports.map(({ targetPort }) => targetPort)).toEqual(['http']);
+    const config = parse(findKind(readManifests(manifest), 'ConfigMap').data['sluice.yaml'] ?? '');
+    expect(config).toMatchObject({ trusted_proxies: [], metrics: { listen: '0.0.0.0:9464' } });
+    expect(config.admin.key).toMatch(/^file:/);
+  });
+});
+
 describe('the check of manifests', () => {
   const find = (kind: string): Manifest => structuredClone(findKind(readManifests(manifest), kind));
 
@@ -124,7 +180,7 @@ describe('the chart', needs('helm'), () => {
         podLabels: { team: 'a' },
         pdb: { minAvailable: '50%' },
         resources: { limits: { memory: '2Gi' } },
-        config: { models: { fast: 'openai/gpt-5' } },
+        config: { models: { fast: 'openai/gpt-5' }, trusted_proxies: ['10.1.2.0/24'] },
       },
       kinds: ['ConfigMap', 'Deployment', 'Ingress', 'PodDisruptionBudget', 'Secret', 'Service', 'ServiceAccount'],
     },
@@ -178,6 +234,8 @@ describe('the chart', needs('helm'), () => {
     ['no limits store', { config: { limits_store: null } }, 'config.limits_store: required with more than one replica'],
     ['a secret without values', { secrets: { create: true } }, 'secrets.values.admin-key: required with secrets.create'],
     ['no host', { ingress: { enabled: true } }, 'ingress.hosts: name at least one host'],
+    ['no proxy', { ingress: { enabled: true, hosts: ['a.example'] } }, 'config.trusted_proxies: name where the ingress'],
+    ['no path', { ingress: { paths: ['v1'] } }, "at '/ingress/paths/0'"],
   ])('%s is an error with the name of the value', (_, values, message) => {
     expect(() => render(values)).toThrow(message);
   });

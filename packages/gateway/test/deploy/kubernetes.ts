@@ -36,8 +36,14 @@ export interface Manifest {
 interface PodSpec {
   terminationGracePeriodSeconds: number;
   nodeSelector?: Record<string, string>;
+  securityContext: object;
   containers: Container[];
-  volumes: { name: string; secret?: { items: { path: string }[] }; persistentVolumeClaim?: { claimName: string } }[];
+  volumes: {
+    name: string;
+    secret?: { items: { path: string }[] };
+    emptyDir?: { sizeLimit?: string };
+    persistentVolumeClaim?: { claimName: string };
+  }[];
 }
 
 interface Container
@@ -46,7 +52,9 @@ interface Container
   args: string[];
   ports: { name: string }[];
   env: { name: string; value?: string; valueFrom?: object }[];
-  volumeMounts: { name: string; mountPath: string }[];
+  volumeMounts: { name: string; mountPath: string; readOnly?: boolean }[];
+  securityContext: object;
+  resources: object;
 }
 
 /** The manifests of a file. */
