@@ -1,11 +1,14 @@
 /** `sluice serve --workers`: several processes on one port, with PostgreSQL and Redis. */
 import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { needs } from '../../../../test/needs/needs.ts';
 import { IS_NIGHT } from '../../../../test/night.ts';
+import { tried } from '../../../../test/tries.ts';
 import { eventually } from '../../../../test/wait.ts';
 import { parseWorkers } from '../../src/cli/serve.ts';
 import { createTestFolder, endWithTests, findPort } from '../real-parts/programs.js';
@@ -15,6 +18,8 @@ import { assertBuilt } from '../store/processes.ts';
 import { chat, send } from './client.ts';
 import { HeldUpstream } from './held-upstream.ts';
 import { killProcesses, startProcess } from './process.ts';
+
+const ADMIN = 'admin-key-of-the-workers-0123456789abcdef';
 
 const SLUICE = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
@@ -85,6 +90,7 @@ auth:
     - { name: team, key: team-key-0123456789, tags: team=a }
     - { name: free, key: free-key-0123456789 }
 metrics: { key: metrics-key-0123456789, listen: "127.0.0.1:${metricsPort}" }
+admin: { key: ${ADMIN} }
 providers:
   up: { protocol: openai-chat, base_url: "http://127.0.0.1:${upstream.port}/v1", api_key: some-key-0123456789 }
 `,
@@ -189,6 +195,132 @@ providers:
     expect(await ended).toBe(0);
   });
 
+  /** The number of the worker with most requests, how many it has, and its process. */
+  async function findBusiest(url: string, primary: number | undefined): Promise<{ number: string; active: number; pid: number }> {
+    const active = Object.entries(await readMetric(url, 'sluice_active_requests'));
+    const [number, count] = active.sort(([, one], [, other]) => other - one)[0] ?? ['', 0];
+    return { number, active: count, pid: listWorkers(primary).find((pid) => readWorkerNumber(pid) === number) ?? 0 };
+  }
+
+  // One pair of workers for each: what one attack leaves must not hide in the next.
+  describe('a worker', () => {
+    const LIMIT = 7;
+
+    async function startHeld() {
+      const running = await start(2, createFolder());
+      onTestFinished(async () => {
+        running.upstream.close();
+        await killProcesses();
+      });
+      const held = running.ask('narrow-key-0123456789', LIMIT).map((asked) => asked.catch(() => 0));
+      await expect.poll(() => running.upstream.waiting, { timeout: 30_000 }).toBe(LIMIT);
+      return { ...running, held };
+    }
+
+    /** Asks again and again until so many requests in all have reached the upstream; then no other one is admitted. */
+    async function expectAdmitted({ ask, upstream }: Awaited<ReturnType<typeof start>>, received: number): Promise<void> {
+      const attempt = async (): Promise<number> => {
+        const asked = ask('narrow-key-0123456789', 20).map((one) => one.catch(() => 0));
+        tried(asked.length);
+        let refused = 0;
+        for (const one of asked) void one.then((status) => (refused += status === 429 ? 1 : 0));
+        const before = upstream.received;
+        await expect.poll(() => refused + upstream.received - before, { timeout: 30_000 }).toBe(asked.length);
+        return upstream.received;
+      };
+      await expect.poll(attempt, { timeout: 60_000, interval: 500 }).toBe(received);
+      expect(await attempt()).toBe(received);
+    }
+
+    test('that is killed gives back what its requests held, and no more', async () => {
+      const running = await startHeld();
+      const { active, pid } = await findBusiest(running.url, running.child.pid);
+      expect(active).toBeGreaterThan(0);
+      process.kill(pid, 'SIGKILL');
+      await expectAdmitted(running, LIMIT + active);
+    });
+
+    test('that hangs keeps no slot for ever, and nobody else waits for it', async () => {
+      const running = await startHeld();
+      const { url, child, upstream, ask } = running;
+      const { number, active, pid } = await findBusiest(url, child.pid);
+      process.kill(pid, 'SIGSTOP');
+      onTestFinished(() => void process.kill(pid, 'SIGCONT'));
+      expect((await readMetric(url, 'sluice_worker_up'))[number]).toBe(0);
+      await expectAdmitted(running, LIMIT + active);
+      upstream.isHeld = false;
+      expect(countOf(await Promise.all(ask('free-key-0123456789', 20)), 200)).toBe(20);
+      // When it runs again, it gives back nothing that is not its own.
+      upstream.answerAll();
+      upstream.isHeld = true;
+      process.kill(pid, 'SIGCONT');
+      await expect.poll(async () => (await readMetric(url, 'sluice_worker_up'))[number], { timeout: 30_000 }).toBe(1);
+      const total = async (): Promise<number> =>
+        Object.values(await readMetric(url, 'sluice_active_requests')).reduce((sum, count) => sum + count, 0);
+      await expect.poll(total, { timeout: 30_000 }).toBe(0);
+      await expectAdmitted(running, upstream.received + LIMIT);
+    });
+
+    test('ends when the process that started it is killed, and its requests with it', async () => {
+      const { child, held } = await startHeld();
+      const pids = listWorkers(child.pid);
+      expect(pids).toHaveLength(2);
+      child.kill('SIGKILL');
+      expect(await Promise.all(held)).toEqual(held.map(() => 0));
+      await eventually(() => !pids.some((pid) => existsSync(`/proc/${pid}/environ`)));
+    });
+
+    test('that does not revoke a key itself ends the requests of the key as well', async () => {
+      const { url, upstream, ask } = await start(2, createFolder());
+      onTestFinished(async () => {
+        upstream.close();
+        await killProcesses();
+      });
+      const created = await send(url, '/admin/v1/keys', { key: ADMIN, body: { name: 'guest' } });
+      const { secret } = created.json;
+      const REQUESTS = 12;
+      tried(REQUESTS);
+      const asked: Promise<number>[] = [];
+      // The other worker learns of the key a moment later, and refuses it until then.
+      while (upstream.waiting < REQUESTS) {
+        const before = upstream.waiting;
+        const one = send(url, '/v1/chat/completions', { key: secret, body: chat('up/m') }).then(({ status }) => status);
+        let isRefused = false;
+        void one.then(() => {
+          isRefused = true;
+        });
+        await eventually(() => isRefused || upstream.waiting > before);
+        if (!isRefused) asked.push(one);
+      }
+      const active = Object.values(await readMetric(url, 'sluice_active_requests'));
+      await send(url, '/admin/v1/keys/guest?now=true', { key: ADMIN, method: 'DELETE' });
+      expect(countOf(await Promise.all(asked), 401)).toBe(REQUESTS);
+      expect(active.reduce((sum, count) => sum + count, 0)).toBe(REQUESTS);
+      const later = await Promise.all(ask(secret, 10));
+      expect(countOf(later, 401)).toBe(later.length);
+    });
+
+    test('with many idle connections takes none from the others', async () => {
+      const { url, upstream, ask } = await start(2, createFolder());
+      const idle: Socket[] = [];
+      onTestFinished(async () => {
+        for (const socket of idle) socket.destroy();
+        upstream.close();
+        await killProcesses();
+      });
+      const { hostname, port } = new URL(url);
+      const IDLE = 300;
+      tried(IDLE);
+      for (let count = 0; count < IDLE; count++) {
+        const socket = connect({ host: hostname, port: Number(port) });
+        idle.push(socket.on('error', () => undefined));
+        await once(socket, 'connect');
+      }
+      upstream.isHeld = false;
+      expect(countOf(await Promise.all(ask('free-key-0123456789', 40)), 200)).toBe(40);
+    });
+  });
+
   describe('two that run', () => {
     let running: Awaited<ReturnType<typeof start>>;
 
@@ -222,10 +354,7 @@ providers:
       await expect.poll(() => upstream.waiting, { timeout: 30_000 }).toBe(12);
       const open = "SELECT count(*) AS rows FROM exchanges WHERE key_id LIKE '%free%' AND state = 'open'";
       await expect.poll(() => query(open), { timeout: 30_000 }).toEqual([{ rows: 12 }]);
-      const active = Object.entries(await readMetric(url, 'sluice_active_requests'));
-      const [busiest, lost] = active.sort(([, one], [, other]) => other - one)[0] ?? ['', 0];
-      const first = listWorkers(child.pid);
-      const killed = first.find((pid) => readWorkerNumber(pid) === busiest) ?? 0;
+      const { active: lost, pid: killed } = await findBusiest(url, child.pid);
       process.kill(killed, 'SIGKILL');
       const isReplaced = async (): Promise<boolean> => {
         const pids = listWorkers(child.pid);
