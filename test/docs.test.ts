@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { MUTATIONS } from '../packages/lab/src/mutate/index.ts';
+import { ATTACKS } from '../scripts/attacks/table.js';
 import { listAnchors, listLinks } from '../site/anchors.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -144,10 +145,16 @@ test('no file contains a machine path or a registry host', () => {
     expect(readFileSync(join(root, name), 'utf8'), relative(root, name)).not.toMatch(/\/work\/|\/root\/|registry\.npmjs/);
 });
 
-/** `folder/file › title`, as docs/security.md cites tests. A title stands in its file as a whole text. */
-const citedTests = [...readFileSync(join(root, 'docs/security.md'), 'utf8').matchAll(/`([\w/-]+) › ([^`]+)`/g)].map(
-  ([, file = '', title = '']) => ({ file, title }),
-);
+const securityPage = readFileSync(join(root, 'docs/security.md'), 'utf8');
+
+/** `folder/file › title`, as docs/security.md and the table of attacks cite tests. A title stands in its file as a whole text. */
+const citedTests = [
+  ...[...securityPage.matchAll(/`([\w/-]+ › [^`]+)`/g)].map(([, name = '']) => name),
+  ...ATTACKS.flatMap(({ tests }) => tests),
+].map((name) => {
+  const [file = '', title = ''] = name.split(' › ');
+  return { file, title };
+});
 
 test.each(citedTests)('docs/security.md cites an existing test: $file › $title', ({ file, title }) => {
   const folders = ['packages/gateway/test', 'packages/lab/test', 'packages/console/test', 'test'].map((folder) =>
@@ -158,11 +165,21 @@ test.each(citedTests)('docs/security.md cites an existing test: $file › $title
 });
 
 test('docs/security.md cites a test or a command for every defence', () => {
-  const rows = readFileSync(join(root, 'docs/security.md'), 'utf8')
+  const rows = securityPage
+    .replace(/<!-- attacks -->[\s\S]*<!-- \/attacks -->/, '')
     .split('\n')
     .filter((line) => line.startsWith('| ') && !line.startsWith('| threat'));
   expect(rows.length).toBeGreaterThan(20);
   expect(rows.filter((row) => !/ › |`npm run /.test(row))).toEqual([]);
+});
+
+test('docs/security.md has the attacks of the table, none of which did harm; "npm run attacks" writes them', () => {
+  const [, table = ''] = /<!-- attacks -->([\s\S]*)<!-- \/attacks -->/.exec(securityPage) ?? [];
+  const rows = [...table.matchAll(/^\|[^|]*\| ([^|]+) \| ([\d,]+) \| (\d+) \| ([^|]+) \|$/gm)];
+  expect(rows.map(([, attack, , , outcome]) => [attack, outcome])).toEqual(
+    ATTACKS.map(({ attack, outcome }) => [attack, outcome]),
+  );
+  for (const [line, , tries = '', harm] of rows) expect([Number(tries.replace(',', '')) > 0, harm], line).toEqual([true, '0']);
 });
 
 /** Every file with comments that a reader of the repository may open. */

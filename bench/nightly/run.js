@@ -25,6 +25,8 @@ const PROOFS = [
   { name: 'node-restarts', script: './node-restarts.js' },
   { name: 'pooler', script: './pooler.js' },
   { name: 'limit-leaks', script: './limit-leaks.js' },
+  { name: 'clients', script: './clients.js' },
+  { name: 'attacks', script: '../../scripts/attacks.js' },
   { name: 'soak', script: './soak.js' },
   { name: 'adapters', script: './adapters.js' },
   { name: 'long-tests', script: './long-tests.js' },

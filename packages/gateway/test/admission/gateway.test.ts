@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { IS_NIGHT } from '../../../../test/night.ts';
+import { tried } from '../../../../test/tries.ts';
 import type { LimitBackend } from '../../src/admission/backend.ts';
 import type { BudgetStatus } from '../../src/admission/gate.ts';
 import { REAL_CLOCK } from '../../src/http/clock.ts';
@@ -194,6 +195,7 @@ describe.each(KINDS)('limits in $name', ({ name, options }) => {
       });
 
       test('no slot and no reservation is left after 500 clients that leave at any point', async () => {
+        tried(500);
         const { upstream, gateway, ask } = await start([createCaller('a', { concurrency: 8, ...budget(1e9) })]);
         upstream.play([
           { send: streamHead() },
@@ -301,6 +303,7 @@ describe.each(KINDS)('limits in $name', ({ name, options }) => {
 
     describe('budgets', () => {
       test('500 parallel requests at the last cent spend no more than the budget', async () => {
+        tried(500);
         const store = await createStore();
         const body = chat('up/m');
         const unit = reserveOf(body);

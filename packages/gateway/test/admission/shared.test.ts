@@ -1,5 +1,6 @@
 /** Several nodes with one server for their limits, which is emptied, frozen, killed and restarted. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { tried } from '../../../../test/tries.ts';
 import { pace } from '../../../../test/wait.ts';
 import type { AccountLimit, LimitBackend, Shortage } from '../../src/admission/backend.ts';
 import type { SharedBackend } from '../../src/admission/shared/backend.ts';
@@ -94,6 +95,7 @@ describeServers((name) => {
   }, 30_000);
 
   test('500 parallel requests at the last cent of two nodes admit one', async () => {
+    tried(500);
     const { ledger, at } = await createCluster(2);
     ledger.settled = TOTAL.micros - 100;
     const results = await Promise.all(Array.from({ length: 500 }, (_, index) => ledger.admit(at(index), 100)));

@@ -240,7 +240,7 @@ providers:
       await expectAdmitted(running, LIMIT + active);
     });
 
-    test('that hangs keeps no slot for ever, and nobody else waits for it', async () => {
+    test('that hangs keeps no slot for ever, and others are served', async () => {
       const running = await startHeld();
       const { url, child, upstream, ask } = running;
       const { number, active, pid } = await findBusiest(url, child.pid);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tried } from '../../../../test/tries.ts';
 import { CertificateWatch, readTlsPair } from '../../src/http/tls.ts';
 import { type Running, run } from '../../src/server/run.ts';
 import { TestAuthority } from './certificates.ts';
@@ -370,6 +371,7 @@ describe('the certificate', { shuffle: false }, () => {
 });
 
 test('a thousand connections with plain HTTP cost little', async () => {
+  tried(1000);
   const gateway = await start();
   const port = Number(new URL(gateway.url).port);
   const knock = async (): Promise<void> => {

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { tried } from '../../../../test/tries.ts';
 import { UNLIMITED } from '../../src/keys/caller.ts';
 import { Gatekeeper } from '../../src/keys/gatekeeper.ts';
 import { KeyBook, type KeyBookOptions } from '../../src/keys/key-book.ts';
@@ -171,6 +172,7 @@ describe('10,000 keys', () => {
   }
 
   test('are kept apart, and 2,000 fuzzed credentials are refused without a read of the store', async () => {
+    tried(2000);
     const { book, reads } = await openMany();
     const gatekeeper = new Gatekeeper(
       [{ key: 'of-the-configuration', caller: { id: 'c', name: 'c', tags: [], policy: UNLIMITED } }],
