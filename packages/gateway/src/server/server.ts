@@ -293,6 +293,8 @@ export class Gateway {
     else if (waiting && waiting.listenerCount('error') > 0) waiting.emit('error', explainUnreadable(error));
     // A second response would be read as a part of the one that is being sent.
     else if (client?.served?.headersSent) socket.destroy();
+    // What cannot be read was sent behind a request, whose response the client must not take for this error.
+    else if (client?.served) client.served.setHeader('connection', 'close');
     else respondUnreadable(error, socket, this.#services.log);
   }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { takeTurns } from '../../../../test/wait.ts';
 import { openStore, type Store } from '../../src/store/index.ts';
 import { createCaller, startGated } from '../admission/start.ts';
 import { expectAnswered } from './check.ts';
@@ -113,6 +114,31 @@ test('more requests ahead than are kept end the connection', async () => {
   await client.closed();
   await expectNothingHeld();
 });
+
+const BROKEN: readonly (readonly [name: string, send: (client: RawClient) => void])[] = [
+  ['what is not HTTP', (client) => client.send('no HTTP\r\n\r\n')],
+  ['a part of a request and closes its sending side', (client) => client.send(chat(false).slice(0, -5)).halfClose()],
+];
+
+test.each(BROKEN)(
+  'a client that sends %s behind a request receives the response to that, and the connection ends',
+  async (_name, send) => {
+    let go: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => (go = resolve));
+    faultd.play([{ run: () => opened }, ...good(PAIR, false)]);
+    const client = await RawClient.open(gateway.url);
+    client.send(chat(false));
+    await eventually(() => faultd.served[0]);
+    send(client);
+    // Until the gateway, which is in this process, has read it.
+    await takeTurns();
+    go();
+    expectAnswered(PAIR, false, await client.reply());
+    await client.closed();
+    expect(parseReply(client.received)?.rest.length).toBe(0);
+    await expectNothingHeld();
+  },
+);
 
 test('a request runs when the response before it has been sent', async () => {
   faultd.play([{ hang: true }]);
