@@ -47,7 +47,9 @@ const TESTS = ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'];
 const LEFT_OUT = [...configDefaults.exclude, ...NEXT_ONLY, ...RECORDED_ONLY];
 
 /** Tests of the gateway with databases and other servers, which all files of a thread share. */
-const WITH_SERVERS = ['packages/gateway/test/{admission,cli,config,deploy,keys,ledger,responses,store,tracing}/**/*.test.ts'];
+const WITH_SERVERS = [
+  'packages/gateway/test/{admission,cli,config,deploy,exchange,keys,ledger,responses,store,tracing}/**/*.test.ts',
+];
 
 /** Tests that replace modules. All others share those that a thread has loaded: loading them for every file takes a third of a run. */
 const ALONE: readonly string[] = [

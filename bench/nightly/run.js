@@ -12,6 +12,7 @@ const PROOFS = [
   { name: 'linear', script: '../linear.js', flags: ['--expose-gc', '--min-semi-space-size=256', '--max-semi-space-size=256'] },
   { name: 'reloads', script: './reloads.js' },
   { name: 'properties', script: './properties.js' },
+  { name: 'schedules', script: './schedules.js' },
   { name: 'continuation', script: './continuation.js' },
   { name: 'background', script: './background.js' },
   { name: 'first-token', script: './first-token.js' },

@@ -69,6 +69,11 @@ export class IdempotentResponses {
     return this.#entries.size;
   }
 
+  /** Requests with a key that have not ended. */
+  get running(): number {
+    return this.#entries.size - this.#finished.size;
+  }
+
   /** The request that had this key before. */
   find(name: string): KeyedResponse | undefined {
     this.#sweep();

@@ -43,6 +43,7 @@ export class Faultd {
   readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
   #scripts: Script[] = [];
+  #choose: ((served: Served) => Script) | undefined;
   #connections = 0;
   /** Requests in the order in which they came. */
   served: Served[] = [];
@@ -83,8 +84,15 @@ export class Faultd {
   /** One script a request; the last one is for all that follow. What was served before is forgotten. */
   play(...scripts: readonly Script[]): void {
     this.#scripts = [...scripts];
+    this.#choose = undefined;
     this.served = [];
     this.readsBodies = true;
+  }
+
+  /** A script for each request, chosen when the request has been read. */
+  playBy(choose: (served: Served) => Script): void {
+    this.play();
+    this.#choose = choose;
   }
 
   /** Closes the connections that are kept, as a server that restarts does. */
@@ -111,7 +119,8 @@ export class Faultd {
       const served: Served = { ...request, connection, sent: 0, isDone: false, closed, isClosed: false };
       void closed.then(() => (served.isClosed = true));
       this.served.push(served);
-      const script = this.#scripts.length > 1 ? this.#scripts.shift() : this.#scripts[0];
+      const next = this.#scripts.length > 1 ? this.#scripts.shift() : this.#scripts[0];
+      const script = this.#choose?.(served) ?? next;
       await play(script ?? [], socket, served, this.#clock);
       served.isDone = true;
     }

@@ -87,6 +87,7 @@ export async function expectNothingHeld(services: Services, clock: WatchedClock,
     ...nameCount('at the gate', services.gate.held.requests),
     ...nameCount('reserved micros', services.gate.held.micros),
     ...nameCount('pending bytes', services.pending.total),
+    ...nameCount('running idempotency keys', services.idempotency?.running ?? 0),
     ...nameCount('open rows', (await countOpenRows(services)) - rowsBefore),
     ...clock.running.map((place) => `timer of ${place}`),
   ];

@@ -15,7 +15,13 @@ async function settle(isOver: () => boolean = () => false): Promise<void> {
 /** A clock for gateways and scripted upstreams: it stands still until a test advances it. Sockets stay real. */
 export class TestClock implements Clock {
   readonly #timers = new Set<TestTimer>();
+  readonly #settleOthers: () => Promise<boolean>;
   #now = 1;
+
+  /** `settleOthers`: waits for threads before time passes; resolves with false when there was nothing to wait for. */
+  constructor(settleOthers: () => Promise<boolean> = async () => false) {
+    this.#settleOthers = settleOthers;
+  }
 
   readonly now = (): number => this.#now;
 
@@ -31,21 +37,21 @@ export class TestClock implements Clock {
   /** Lets this much time pass. Every timer that becomes due fires at its own time, and sockets settle before and after each. */
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms;
-    await settle();
+    await this.#settle();
     for (let next = this.#next(until); next; next = this.#next(until)) {
       this.#fire(next);
-      await settle();
+      await this.#settle();
     }
     this.#now = until;
   }
 
   /** Lets this much time pass at once: what is due then fires once, in its order, and nothing that repeats catches up. */
   async jump(ms: number): Promise<void> {
-    await settle();
+    await this.#settle();
     this.#now += ms;
     const due = [...this.#timers].filter((timer) => timer.dueAt <= this.#now).toSorted((one, other) => one.dueAt - other.dueAt);
     for (const timer of due) if (this.#timers.has(timer)) timer.fire();
-    await settle();
+    await this.#settle();
   }
 
   /**
@@ -74,11 +80,16 @@ export class TestClock implements Clock {
    */
   async until<T>(pending: Promise<T>): Promise<T> {
     const isSettled = watch(pending);
-    for (await settle(isSettled); !isSettled(); await settle(isSettled)) {
+    for (await this.#settle(isSettled); !isSettled(); await this.#settle(isSettled)) {
       const next = this.#next();
       if (next) this.#fire(next);
     }
     return pending;
+  }
+
+  async #settle(isOver?: () => boolean): Promise<void> {
+    do await settle(isOver);
+    while (await this.#settleOthers());
   }
 
   #next(until = Number.POSITIVE_INFINITY): TestTimer | undefined {
