@@ -131,7 +131,7 @@ class StreamConverter implements ResponseStream {
     const { tap = false, model, splice, onto, onEncoded } = options;
     this.#onEncoded = onEncoded;
     const before = onto?.converter ?? onto;
-    this.output = before instanceof StreamConverter ? before.output : new StreamOutput(options, adapt === undefined);
+    this.output = before instanceof StreamConverter ? before.output : new StreamOutput(options, !adapt && !options.request);
     this.#splice = splice;
     this.#reader = createReader({ ...options, inspect: options.inspect ?? createDepthInspection() });
     const { encoder, framer, notes } = this.output;
