@@ -119,6 +119,9 @@ export function findVisitProblems(visit: Visit, settings: Settings): string[] {
   if (last?.isWhole && last.rest.length > 0)
     problems.push(`the responses are followed by ${JSON.stringify(String(last.rest).slice(0, 100))}`);
   if (leaving) return problems;
+  // A client that leaves may have all of the content, and not the end of the connection.
+  if (!isDisturbed && last && !last.isWhole && listSeen(visit).at(-1)?.read?.complete)
+    problems.push('the last response is complete, but its bytes are not');
   const whole = replies.filter(({ isWhole }) => isWhole).length;
   const wanted = sent.filter(({ plan }) => !plan.isPartial).length;
   const mayEnd = client.isClosed && (isDisturbed || last?.headers['connection'] === 'close');
@@ -135,7 +138,6 @@ function findReplyProblems({ request, reply, read }: Seen, { isContinued }: Sett
   if (!read) return [];
   const problems = findTextProblems(read.text, read.complete, request.message, isContinued);
   if (read.ends > 1) problems.push(`ends ${read.ends} times`);
-  if (read.complete && !reply.isWhole) problems.push('is complete, but its bytes are not');
   return problems;
 }
 
