@@ -134,7 +134,7 @@ export function findVisitProblems(visit: Visit, settings: Settings): string[] {
 
 const nameOf = ({ request }: Seen): string => `the response to request ${request.number}`;
 
-function findReplyProblems({ request, reply, read }: Seen, { isContinued }: Settings): string[] {
+function findReplyProblems({ request, read }: Seen, { isContinued }: Settings): string[] {
   if (!read) return [];
   const problems = findTextProblems(read.text, read.complete, request.message, isContinued);
   if (read.ends > 1) problems.push(`ends ${read.ends} times`);
