@@ -1,6 +1,8 @@
 /** Repairs responses of an exchange in place: what conforms stays as it came, apart from what the client requested otherwise. */
 
-import type { Note } from '../canonical/notes.ts';
+import type { StreamResult } from '../accumulate/message.ts';
+import type { CanonicalStreamEvent } from '../canonical/events.ts';
+import type { CanonicalError, Note } from '../canonical/notes.ts';
 import type { Codec, CodecContext } from '../codec/protocol.ts';
 import type { FrameEditor } from '../codec/repair.ts';
 import { NoteList, type ResponseOptions } from '../engine/context.ts';
@@ -9,8 +11,9 @@ import { createResponseContext } from '../engine/response.ts';
 import type { ResponseStream, StreamOptions } from '../engine/stream.ts';
 import { withFieldsAt } from '../json/fields.ts';
 import { isFilledText, isObject, type JsonObject } from '../json/json.ts';
+import type { Diagnostic } from '../rules/index.ts';
 import { type Change, editFrame } from './edit.ts';
-import { RepairStream } from './stream.ts';
+import { HARMLESS, RepairStream } from './stream.ts';
 import { isConforming } from './whole.ts';
 
 /** The `repair` of `createExchange`. */
@@ -22,18 +25,62 @@ export const repairInPlace: ResponseRepair = {
 /** A stream with the notes of what was changed in it. */
 class StreamInPlace extends RepairStream implements ResponseStream {
   readonly #editor: ResponseEditor;
+  readonly #onEncoded: StreamOptions['onEncoded'];
+  /** What the converter has written for the frames that wait. */
+  #encoded: { event: CanonicalStreamEvent | undefined; text: string }[] = [];
+  /** The client gets what the converter writes. */
+  #isWriting = false;
 
   constructor(
-    { from, to: _to, framing: _framing, onto: _onto, model: _model, ...options }: StreamOptions,
+    { from, to: _to, framing: _framing, onto: _onto, model: _model, onEncoded, ...options }: StreamOptions,
     renamed: string | undefined,
   ) {
     const editor = new ResponseEditor({ from, to: from, ...options }, renamed);
     super({ ...options, codec: from, editor });
     this.#editor = editor;
+    this.#onEncoded = onEncoded;
   }
 
-  override get notes(): Note[] {
-    return [...this.#editor.notes.list, ...super.notes];
+  protected override follow(event: CanonicalStreamEvent | undefined, text: string): void {
+    super.follow(event, text);
+    if (this.#isWriting) this.#onEncoded?.(event, text);
+    else if (this.#onEncoded) this.#encoded.push({ event, text });
+  }
+
+  /** Reports what was written for the frames that waited: nothing when they are passed on. */
+  protected override settle(isWriting: boolean): void {
+    this.#isWriting = isWriting;
+    for (const { event, text } of this.#encoded.splice(0)) this.#onEncoded?.(event, isWriting ? text : '');
+  }
+
+  get hasFailed(): boolean {
+    return this.converter.hasFailed;
+  }
+
+  get hasError(): boolean {
+    return this.converter.hasError;
+  }
+
+  get hasStopReason(): boolean {
+    return this.converter.hasStopReason;
+  }
+
+  /** Notes of a conversion are about what it writes. */
+  get notes(): Note[] {
+    return [...this.#editor.notes.list, ...(this.#isWriting ? this.converter.notes : [])];
+  }
+
+  get diagnostics(): Diagnostic[] {
+    const found = this.found.list(this.#editor.codec.rules).filter(({ rule }) => !HARMLESS.has(rule));
+    return [...this.converter.diagnostics, ...found].toSorted((a, b) => a.offset - b.offset);
+  }
+
+  get error(): CanonicalError | undefined {
+    return this.converter.error;
+  }
+
+  get result(): StreamResult | undefined {
+    return this.converter.result;
   }
 }
 

@@ -1,9 +1,8 @@
 /** Repairs a stream for readers of its own protocol: bytes are unchanged until the first violation. */
 
-import type { StreamResult } from '../accumulate/message.ts';
 import type { BlockDelta, CanonicalStreamEvent, MessageDelta } from '../canonical/events.ts';
-import type { CanonicalError, Note } from '../canonical/notes.ts';
-import { NOTHING } from '../canonical/stage.ts';
+import type { CanonicalError } from '../canonical/notes.ts';
+import { NOTHING, type Stage } from '../canonical/stage.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { RepairCodec } from '../codec/protocol.ts';
 import { type FrameEditor, isText, type Watch } from '../codec/repair.ts';
@@ -12,13 +11,13 @@ import { isRepairable } from '../doctor/violations.ts';
 import { createStreamRewriter, type ResponseStream, type StreamOptions, type StreamSplice } from '../engine/stream.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
-import type { Diagnostic, RuleId } from '../rules/index.ts';
+import type { RuleId } from '../rules/index.ts';
 import { ByteBuffer, COLON, CR, decodeUtf8, LF } from '../sse/bytes.ts';
 import { encodeSse, type SseFrame } from '../sse/encode.ts';
 
 /** Options of a repair. */
 export interface RepairOptions
-  extends Omit<StreamOptions<RepairCodec>, 'from' | 'to' | 'framing' | 'onto' | 'onFrame' | 'onViolation'> {
+  extends Omit<StreamOptions<RepairCodec>, 'from' | 'to' | 'framing' | 'onto' | 'onFrame' | 'onViolation' | 'onEncoded'> {
   /** The model that was requested, for responses that name none. */
   model?: string | undefined;
   /** The protocol of the stream. */
@@ -38,7 +37,7 @@ export interface RepairOptions
  * A frame that the converter has nothing to say about yet (a call without its name, the stop reason before the end) waits
  * for the next one: once its bytes are out, they cannot be repaired.
  */
-export class RepairStream implements ResponseStream {
+export class RepairStream implements Stage<Uint8Array, Uint8Array> {
   readonly #codec: RepairCodec;
   readonly #create: (profile: Partial<ProviderProfile>) => ResponseStream;
   readonly #watch: Watch;
@@ -48,7 +47,6 @@ export class RepairStream implements ResponseStream {
   #closed = 0;
   #argumentLength = 0;
   readonly #splitter = new FrameSplitter();
-  readonly #found: Diagnostics;
   /** `passing`: frames are unchanged; `repairing`: they are written by the converter. */
   #state: 'passing' | 'repairing' | 'ended' = 'passing';
   /** The current frame violates the protocol. */
@@ -70,17 +68,13 @@ export class RepairStream implements ResponseStream {
   #lacksBlankLine = false;
   #held: Held = EMPTY;
   readonly #maxFrameBytes: number;
-  readonly #onEncoded: StreamOptions['onEncoded'];
-  /** What the converter has written for the frames that wait. */
-  #encoded: { event: CanonicalStreamEvent | undefined; text: string }[] = [];
-  /** The client gets what the converter writes. */
-  #isWriting = false;
+  /** What the check of the protocol found. */
+  protected readonly found: Diagnostics;
 
   constructor(given: RepairOptions) {
-    const { codec, onFinding, model, strict = false, editor, onEvent: notify, onEncoded, splice, ...options } = given;
+    const { codec, onFinding, model, strict = false, editor, onEvent: notify, splice, ...options } = given;
     this.#editor = editor;
     this.#splice = splice;
-    this.#onEncoded = onEncoded;
     this.#maxFrameBytes = options.maxEventBytes ?? MAX_FRAME_BYTES;
     const known = new Set<RuleId>();
     const observe = (rule: RuleId): void => {
@@ -97,12 +91,12 @@ export class RepairStream implements ResponseStream {
     };
     this.#codec = codec;
     this.#watch = codec.watch();
-    this.#found = new Diagnostics(observe);
-    const check = codec.check(this.#found.report);
+    this.found = new Diagnostics(observe);
+    const check = codec.check(this.found.report);
     let isOver = false;
     const onFrame = (frame: SseFrame, payload: unknown): void => {
       isOver ||= frame.data.trim() === '[DONE]';
-      if (hasLoneSurrogate(frame.data)) this.#found.report('sse/lone-surrogate', frame.offset ?? 0);
+      if (hasLoneSurrogate(frame.data)) this.found.report('sse/lone-surrogate', frame.offset ?? 0);
       this.#hasPayload ||= isObject(payload);
       // The end without a message is an error, which readers take for an empty response.
       if (isOver && !this.#hasPayload) this.#isHarmed = true;
@@ -131,7 +125,7 @@ export class RepairStream implements ResponseStream {
       // A frame that differs from the one before only in its text is as right as that one.
       showsRepeats: editor?.editsText ?? false,
       onEvent,
-      onEncoded: (event: CanonicalStreamEvent | undefined, text: string) => this.#follow(event, text),
+      onEncoded: (event: CanonicalStreamEvent | undefined, text: string) => this.follow(event, text),
       splice: createSplice(model, this.#watch, splice),
     };
     this.#create = (profile) => createStreamRewriter({ ...options, ...common, profile: { ...profile, ...options.profile } });
@@ -142,7 +136,7 @@ export class RepairStream implements ResponseStream {
       case 'passing':
         return this.#pass(chunk);
       case 'repairing':
-        return this.#converter.push(chunk);
+        return this.converter.push(chunk);
       case 'ended':
         return NOTHING;
       default:
@@ -151,12 +145,12 @@ export class RepairStream implements ResponseStream {
   }
 
   end(): Iterable<Uint8Array> {
-    return this.#finish((rest) => [...(rest.length > 0 ? this.#convert(rest) : NOTHING), ...this.#converter.end()]);
+    return this.#finish((rest) => [...(rest.length > 0 ? this.#convert(rest) : NOTHING), ...this.converter.end()]);
   }
 
   fail(reason: string | CanonicalError): Iterable<Uint8Array> {
     this.#isHarmed = true;
-    return this.#finish(() => this.#converter.fail(reason));
+    return this.#finish(() => this.converter.fail(reason));
   }
 
   /**
@@ -164,7 +158,7 @@ export class RepairStream implements ResponseStream {
    * The reader gets the failure itself afterwards.
    */
   release(): Iterable<Uint8Array> {
-    if (this.#state === 'repairing') return this.#converter.hasStopReason ? this.end() : NOTHING;
+    if (this.#state === 'repairing') return this.converter.hasStopReason ? this.end() : NOTHING;
     const held = this.#state === 'passing' ? this.#held.frames : NOTHING;
     this.#state = 'ended';
     this.#held = EMPTY;
@@ -188,23 +182,17 @@ export class RepairStream implements ResponseStream {
   }
 
   /** Sees what the converter writes. */
-  #follow(event: CanonicalStreamEvent | undefined, text: string): void {
-    if (this.#isWriting) {
-      this.#onEncoded?.(event, text);
-      return;
-    }
+  protected follow(_event: CanonicalStreamEvent | undefined, text: string): void {
+    if (this.#state !== 'passing') return;
     this.#started += countIn(text, this.#watch.opening);
     this.#closed += countIn(text, this.#watch.closing);
-    if (this.#onEncoded) this.#encoded.push({ event, text });
   }
 
-  /** Reports what was written for the frames that waited: nothing when they are passed on. */
-  #settle(isWriting: boolean): void {
-    this.#isWriting = isWriting;
-    for (const { event, text } of this.#encoded.splice(0)) this.#onEncoded?.(event, isWriting ? text : '');
-  }
+  /** Called when nothing waits any more. `isWriting`: the client gets what the converter writes, from what waited on. */
+  protected settle(_isWriting: boolean): void {}
 
-  get #converter(): ResponseStream {
+  /** The conversion that follows the stream. */
+  get converter(): ResponseStream {
     this.#created ??= this.#create({});
     return this.#created;
   }
@@ -213,44 +201,10 @@ export class RepairStream implements ResponseStream {
     return this.#codec.id !== 'gemini';
   }
 
-  get converter(): ResponseStream {
-    return this.#converter;
-  }
-
-  get hasFailed(): boolean {
-    return this.#converter.hasFailed;
-  }
-
-  get hasError(): boolean {
-    return this.#converter.hasError;
-  }
-
-  get hasStopReason(): boolean {
-    return this.#converter.hasStopReason;
-  }
-
-  /** Notes of a conversion are about what it writes. */
-  get notes(): Note[] {
-    return this.#isWriting ? this.#converter.notes : [];
-  }
-
-  get diagnostics(): Diagnostic[] {
-    const found = this.#found.list(this.#codec.rules).filter(({ rule }) => !HARMLESS.has(rule));
-    return [...this.#converter.diagnostics, ...found].toSorted((a, b) => a.offset - b.offset);
-  }
-
-  get error(): CanonicalError | undefined {
-    return this.#converter.error;
-  }
-
-  get result(): StreamResult | undefined {
-    return this.#converter.result;
-  }
-
   #pass(chunk: Uint8Array): Iterable<Uint8Array> {
     const out: Uint8Array[] = [];
     for (const frame of this.#splitter.push(chunk)) {
-      if (this.#state !== 'passing') out.push(...this.#converter.push(frame));
+      if (this.#state !== 'passing') out.push(...this.converter.push(frame));
       else for (const piece of this.#passFrame(frame)) addPiece(out, piece);
     }
     // A frame that is longer than any may be: the converter says so.
@@ -259,7 +213,7 @@ export class RepairStream implements ResponseStream {
       out.push(...this.#repair(NOTHING));
     }
     // From now on the converter gets whole chunks.
-    if (this.#state !== 'passing') out.push(...this.#converter.push(this.#splitter.takeRest()));
+    if (this.#state !== 'passing') out.push(...this.converter.push(this.#splitter.takeRest()));
     return out;
   }
 
@@ -276,7 +230,7 @@ export class RepairStream implements ResponseStream {
     }
     const { frames } = this.#held;
     this.#held = EMPTY;
-    this.#settle(false);
+    this.settle(false);
     return frames.length === 0 ? [edited] : [...frames, edited];
   }
 
@@ -303,7 +257,7 @@ export class RepairStream implements ResponseStream {
     const pieces = [...this.#held.written, ...written];
     this.#state = 'repairing';
     this.#held = EMPTY;
-    this.#settle(true);
+    this.settle(true);
     return pieces;
   }
 
@@ -317,7 +271,7 @@ export class RepairStream implements ResponseStream {
     const { frames, written: held } = this.#held;
     this.#held = EMPTY;
     const last = rest.length > 0 ? this.#edit(rest) : NO_BYTES;
-    this.#settle(this.#isHarmed);
+    this.settle(this.#isHarmed);
     return this.#isHarmed ? [...held, ...written] : [...frames, ...this.#addMissing(last)];
   }
 
