@@ -84,7 +84,7 @@ export const ANTHROPIC_MESSAGES_TEXTS = {
   },
   'anthropic/start-text-repeated': {
     title: 'content_block_start contains text that the deltas repeat',
-    remedy: 'Sluice holds the text of the start until the deltas show whether they repeat it, and uses it once.',
+    remedy: 'Sluice waits for the deltas and uses the text once.',
   },
   'anthropic/input-in-start-and-deltas': {
     title: 'The input is in content_block_start and again in deltas',

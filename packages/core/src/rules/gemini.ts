@@ -41,7 +41,7 @@ export const GEMINI_TEXTS = {
   'gemini/unknown-finish-reason': {
     title: 'An undocumented finishReason',
     remedy:
-      'Sluice reads words such as SAFETY and TOKENS in it; otherwise it is a normal end (with calls, tool_use), or without content a failure. The value stays in stop_details.',
+      'Sluice reads words such as SAFETY in it. Else it is a normal end, or without content a failure. The value stays in stop_details.',
   },
   'gemini/duplicate-call-id': {
     title: 'Two calls share one id',
@@ -73,7 +73,7 @@ export const GEMINI_TEXTS = {
   },
   'gemini/late-function-response': {
     title: 'A functionResponse without an open call',
-    remedy: 'Sluice keeps the result. A call that was already emitted keeps its kind and does not affect the stop reason.',
+    remedy: 'Sluice keeps the result, which does not affect the stop reason.',
   },
 } as const;
 

@@ -16,7 +16,7 @@ export const SSE_HABITS = {
   },
   'sse/lone-surrogate': {
     title: 'A text contains half of a surrogate pair',
-    remedy: 'Sluice holds the first half until the second arrives and joins them; a half that stays alone becomes U+FFFD.',
+    remedy: 'Sluice joins the halves; one that stays alone becomes U+FFFD.',
   },
 } as const;
 

@@ -108,12 +108,11 @@ export const OPENAI_CHAT_TEXTS = {
   },
   'chat/finish-nonstandard': {
     title: 'finish_reason is not one of the standard values',
-    remedy: 'Sluice maps known values of other protocols, treats unknown ones as a normal end, and keeps the original value.',
+    remedy: 'Sluice maps those of other protocols, treats the rest as a normal end, and keeps the original value.',
   },
   'chat/finish-repeated': {
     title: 'finish_reason is sent more than once',
-    remedy:
-      'Sluice uses the last one, unless it is weaker than an earlier one: "stop" does not replace "length" or "tool_calls".',
+    remedy: 'Sluice uses the last one, but "stop" does not replace "length" or "tool_calls".',
   },
   'chat/finish-stop-with-calls': {
     title: 'finish_reason is "stop" although there are tool calls',

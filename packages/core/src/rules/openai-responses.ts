@@ -72,8 +72,7 @@ export const OPENAI_RESPONSES_TEXTS = {
   },
   'responses/items-overlap': {
     title: 'An item begins while another one is open',
-    remedy:
-      'Sluice stops the open block. Its encrypted content is still accepted later; a final form that arrives too late is kept beside the message.',
+    remedy: 'Sluice stops the open block. A final form that arrives later is kept beside the message.',
   },
   'responses/deltas-missing': {
     title: 'Content arrives only in a done event',

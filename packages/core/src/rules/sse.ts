@@ -8,8 +8,7 @@ export const SSE_TEXTS = {
   },
   'sse/truncated-event': {
     title: 'The body ends in the middle of an event',
-    remedy:
-      'Sluice discards the piece, so that a parse error does not hide the cause, and marks the stream as incomplete unless it had finished before.',
+    remedy: 'Sluice discards the piece and marks the stream as incomplete, unless it had finished before.',
   },
   'sse/error-field': {
     title: 'An error is sent as a separate SSE field',
