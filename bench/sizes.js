@@ -19,28 +19,34 @@ const BUNDLES = [
     // JSON in texts and events is read only up to 256 levels deep. Content and usage: snapshots of text, Azure's messages, structured content,
     // thinking_blocks, the spellings of cache counts and uncertain usage. Raised from 23,600 for sources: responses with an HTTP error, parsed
     // chunks of SDKs, and errors that say which argument is wrong. Raised from 25,400 for the titles and remedies of the rules of the protocol:
-    // without them a diagnostic is an id. Titles alone are half of it.
-    limit: 28_400,
+    // without them a diagnostic is an id. Titles alone are half of it. Raised from 27,700: numbers that JSON.parse changes keep their digits,
+    // how providers say that a context is too long, errors without a wrapper, reasoning as an object, and calls of whole messages.
+    limit: 29_400,
     code: "export { accumulate } from '@sluice/core/io'; export { openaiChat } from '@sluice/core/openai-chat';",
   },
   {
     name: 'accumulate() with all four protocols',
     // Raised from 43,400 for the same, and for the calls of Responses that the client runs (shell, apply_patch, tool_search).
     // Raised from 48,600 for the titles and remedies of 142 rules.
-    // Raised from 54,200: the items of Responses are matched by names, place and content, and six rules name what servers do to them.
-    limit: 57_700,
+    // Raised from 54,200: the items of Responses are matched by names, place and content, and seven rules name what servers do to them. The
+    // rest is what one protocol has, citations of Gemini at the part that they belong to, and starts of Anthropic's blocks that are sent twice.
+    limit: 60_700,
     code: "export { accumulate } from '@sluice/core';",
   },
-  // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 21,000, writing them 9,100, whole responses and errors 4,400,
-  // finding out when to repair 3,300, `fetch` itself 1,300. Texts of notes and errors are 800 of it, titles and remedies of rules 3,100,
+  // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 22,400, writing them 6,900, whole responses and errors 6,500,
+  // finding out when to repair 4,200, `fetch` itself 1,600. Texts of notes and errors are 800 of it, titles and remedies of rules 3,700,
   // and 190 that a connection which was cut is called so. With `convert`, the place of broken JSON is 900.
-  { name: 'repair fetch, Chat', limit: 42_400, code: repairFetch(['openai-chat', 'openaiChat']) },
-  { name: 'repair fetch, Anthropic', limit: 37_000, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
-  { name: 'repair fetch, Responses', limit: 43_300, code: repairFetch(['openai-responses', 'openaiResponses']) },
-  { name: 'repair fetch, Gemini', limit: 36_900, code: repairFetch(['gemini', 'gemini']) },
+  // All were raised by 3,000 to 3,400, because reading a protocol has grown (by 1,700 for Chat), and because less is rewritten: frames wait only as
+  // long as they must, names of events and ends that are missing are added to bytes that stay, and requests are read from any body.
+  { name: 'repair fetch, Chat', limit: 45_500, code: repairFetch(['openai-chat', 'openaiChat']) },
+  { name: 'repair fetch, Anthropic', limit: 39_700, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
+  // Raised from 40,200: the same, and the identity of items.
+  { name: 'repair fetch, Responses', limit: 46_100, code: repairFetch(['openai-responses', 'openaiResponses']) },
+  { name: 'repair fetch, Gemini', limit: 40_300, code: repairFetch(['gemini', 'gemini']) },
   {
     name: 'repair fetch, all four protocols',
-    limit: 93_300,
+    // Raised from 89,900: what each of the four has.
+    limit: 98_300,
     code: repairFetch(
       ['openai-chat', 'openaiChat'],
       ['anthropic-messages', 'anthropicMessages'],
@@ -50,20 +56,22 @@ const BUNDLES = [
   },
   {
     name: 'repair fetch, Chat, with requests',
-    limit: 90_400,
+    // Raised from 90,000: what the repair of Chat has.
+    limit: 93_800,
     code: `${repairFetch(['openai-chat', 'openaiChat'])}
       export { prepareRequests } from '@sluice/core/fetch'; export { openaiChatCodec } from '@sluice/core/openai-chat/codec';`,
   },
   {
     name: 'repair fetch, all four protocols, with requests and convert',
-    limit: 199_400,
+    // Raised from 196,400: the same, tokens that are estimated for clients that read them first, notes on what a client does not get, and media types by content.
+    limit: 206_600,
     code: "export { createRepairFetch } from '@sluice/core/fetch';",
   },
   {
     name: 'tool calls alone',
     // The goal is 4,000, and not reached: the rules of tool-call identity with the JSON scanner have 4,900, saving and restoring the state the rest.
-    // Raised from 5,900: JSON is checked for its depth before it is parsed.
-    limit: 6_000,
+    // Raised from 5,900: JSON is checked for its depth before it is parsed. Raised from 6,000: every entry of a whole message with a name is a call.
+    limit: 6_100,
     code: "export * from '@sluice/core/tool-calls';",
   },
   {

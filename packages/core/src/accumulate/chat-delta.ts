@@ -55,7 +55,7 @@ export interface WireDelta {
 const keySet = <T>(fields: Record<keyof T, 0>): ReadonlySet<string> => new Set(Object.keys(fields));
 
 /** The fields of a choice that are not kept as unknown. */
-export const CHOICE_FIELDS: ReadonlySet<string> = /* @__PURE__ */ keySet<
+export const CHOICE_FIELDS: ReadonlySet<string> = keySet<
   Omit<WireChoice, 'content_filter_results' | 'finish_details' | 'messages'>
 >({
   index: 0,

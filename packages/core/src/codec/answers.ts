@@ -343,14 +343,7 @@ const CARRIED_AS_BASE64 = 'Y3Yx';
 const SEALED_AS_BASE64 = 'Y3Yy';
 
 /** How carriers begin in the JSON text of a request. */
-const MARKS = /* @__PURE__ */ (() => [
-  `"${PREFIX}`,
-  `"${SEALED_PREFIX}`,
-  ID_MARK,
-  SEALED_ID_MARK,
-  `"${CARRIED_AS_BASE64}`,
-  `"${SEALED_AS_BASE64}`,
-])();
+const MARKS = [`"${PREFIX}`, `"${SEALED_PREFIX}`, ID_MARK, SEALED_ID_MARK, `"${CARRIED_AS_BASE64}`, `"${SEALED_AS_BASE64}`];
 
 /** Longer ids are not written: clients send an id twice a turn, and a signature of Gemini has a few kB. */
 const MAX_ID = 16_384;

@@ -189,3 +189,14 @@ function readHeaders(headers: HeaderBag, error: CanonicalError): Partial<Canonic
     ...(retry !== undefined && { details: { should_retry: retry } }),
   };
 }
+
+/** The headers of an error response for clients of both protocols of OpenAI. */
+export function encodeOpenaiHeaders({ retry_after_ms: wait, request_id: id, details }: CanonicalError): HeaderBag {
+  const retry = details?.['should_retry'];
+  return {
+    'content-type': 'application/json',
+    ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)), 'retry-after-ms': String(wait) }),
+    ...(id !== undefined && { 'x-request-id': id }),
+    ...(typeof retry === 'string' && { 'x-should-retry': retry }),
+  };
+}

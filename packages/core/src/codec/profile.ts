@@ -159,9 +159,9 @@ export const DEFAULT_PROFILE: ProviderProfile = {
 /** Looks up the profile of a provider and model. */
 export type FindProfile = (providerId: string, model?: string) => ProviderProfile;
 
-const PROVIDERS = { entries: 100, bytes: 65_536 };
+const PROVIDERS = { entries: 100, bytes: 64 * 1024 };
 
-const MODELS = { entries: 200, bytes: 65_536 };
+const MODELS = { entries: 200, bytes: 64 * 1024 };
 
 /**
  * `find` with a cache: every exchange needs one of a few profiles. They are frozen because all exchanges share them.

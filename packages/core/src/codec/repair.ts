@@ -64,6 +64,3 @@ export interface FrameEditor {
 
 /** Whether a field is absent, null or an empty text. */
 export const isBlank = (value: unknown): boolean => value === undefined || value === null || value === '';
-
-/** Whether a value is a text that is not empty. */
-export const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

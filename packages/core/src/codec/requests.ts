@@ -31,6 +31,13 @@ export const splitSegments: (path: string) => readonly string[] = /* @__PURE__ *
 /** Whether a segment is an API version: `v1`, `v1beta`, `v1alpha1`. */
 export const isVersion = (segment: string): boolean => /^v\d+((alpha|beta)\d*)?$/.test(segment);
 
+/** The path after the prefix of the client: `/v1/files/f` is `files/f`. */
+export function stripPrefix(path: string): string {
+  const segments = splitSegments(path);
+  if (segments.length === 0) throw invalid('path', 'is not the path of a passthrough endpoint');
+  return segments.slice(segments.findIndex(isVersion) + 1).join('/');
+}
+
 /** A model name as one path segment. */
 export function encodeModelSegment(model: string): string {
   if (model === '' || !model.isWellFormed()) throw invalid('model', 'must be a model name');
@@ -294,6 +301,14 @@ const USUAL_EFFORT = 'medium';
 /** Whether a model accepts temperature and top_p with the effort that is sent: OpenAI's do while they do not reason. */
 export const acceptsSampling = (effort: unknown, { profile }: CodecContext): boolean =>
   profile.supports_sampling || effort === 'none' || (effort === undefined && profile.reasons_by_default === false);
+
+/** Reports a setting of thinking that is sent in another form. */
+export const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  noteApproximated(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
+
+/** Reports a setting of thinking that is not sent. */
+export const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
+  noteDropped(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
 
 /** Drops the thinking settings for a model that does not think. `disabled` asks for nothing, so it is not reported. */
 export function dropThinking({ type }: ThinkingConfig, context: CodecContext): JsonObject {

@@ -28,7 +28,7 @@ export function assignOwn(target: JsonObject, source: JsonObject): void {
 }
 
 /** How messages describe a value that is deeper than MAX_JSON_DEPTH. */
-export const TOO_DEEP: string = /* @__PURE__ */ (() => `nested more than ${MAX_JSON_DEPTH} levels deep`)();
+export const TOO_DEEP: string = `nested more than ${MAX_JSON_DEPTH} levels deep`;
 
 /** Whether parsed JSON has more levels of objects and arrays than `limit`. */
 export function isDeeperThan(value: unknown, limit: number): boolean {

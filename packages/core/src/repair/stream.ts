@@ -5,11 +5,11 @@ import type { CanonicalError } from '../canonical/notes.ts';
 import { NOTHING, type Stage } from '../canonical/stage.ts';
 import type { ProviderProfile } from '../codec/profile.ts';
 import type { RepairCodec } from '../codec/protocol.ts';
-import { type FrameEditor, isText, type Watch } from '../codec/repair.ts';
+import type { FrameEditor, Watch } from '../codec/repair.ts';
 import { hasLoneSurrogate } from '../doctor/checks.ts';
 import { isRepairable } from '../doctor/violations.ts';
 import { createStreamRewriter, type ResponseStream, type StreamOptions, type StreamSplice } from '../engine/stream.ts';
-import { isObject, type JsonObject } from '../json/json.ts';
+import { isFilledText, isObject, type JsonObject } from '../json/json.ts';
 import { Diagnostics } from '../rules/diagnostics.ts';
 import type { RuleId } from '../rules/index.ts';
 import { ByteBuffer, COLON, CR, decodeUtf8, LF } from '../sse/bytes.ts';
@@ -318,8 +318,8 @@ const isPreface = (payload: JsonObject | undefined): boolean =>
 
 /** Whether an error has the form in which every client finds it. */
 function isStandardError(payload: JsonObject | undefined): boolean {
-  if (isObject(payload?.['error'])) return isText(payload['error']['message']);
-  return payload?.['type'] === 'response.failed' || (payload?.['type'] === 'error' && isText(payload['message']));
+  if (isObject(payload?.['error'])) return isFilledText(payload['error']['message']);
+  return payload?.['type'] === 'response.failed' || (payload?.['type'] === 'error' && isFilledText(payload['message']));
 }
 
 /** How often a text has a marker. Quotes in strings are escaped, so that no text of a model looks like one. */

@@ -1,7 +1,6 @@
 import { CodecError } from '../../canonical/notes.ts';
 import type { InterfaceType } from '../../canonical/request.ts';
 import type { HeaderBag, Provider, Target } from '../../codec/protocol.ts';
-import { invalid } from '../../codec/report.ts';
 import {
   copyQuery,
   decodeSegment,
@@ -10,6 +9,7 @@ import {
   parseUrl,
   setPath,
   splitSegments,
+  stripPrefix,
 } from '../../codec/requests.ts';
 
 /** The interfaces of this protocol. */
@@ -107,13 +107,6 @@ function buildEndpoint(type: InterfaceType, modelId: string, nativePath: string)
     default:
       return type satisfies never;
   }
-}
-
-/** The path after the client's own prefix: `/v1/files/f` is `files/f`. */
-function stripPrefix(path: string): string {
-  const segments = splitSegments(path);
-  if (segments.length === 0) throw invalid('path', 'is not the path of a passthrough endpoint');
-  return segments.slice(segments.findIndex(isVersion) + 1).join('/');
 }
 
 /** Any version is accepted from clients; providers get the one that all of them support. */

@@ -270,14 +270,18 @@ const DELTA_FIELDS: JsonObject = {
   server_tool_use: null,
 };
 
-/** The usage of a whole message and of `message_start`. It is never null: the SDK writes into it. */
-export const encodeUsage = (usage: Partial<CanonicalUsage> | undefined): JsonObject => ({
+/** Defaults of the fields that the official type of a whole message requires. */
+const MESSAGE_FIELDS: JsonObject = {
   ...DELTA_FIELDS,
-  // The official type of a whole message requires these, too.
   cache_creation: null,
   service_tier: null,
   inference_geo: null,
   speed: null,
+};
+
+/** The usage of a whole message and of `message_start`. It is never null: the SDK writes into it. */
+export const encodeUsage = (usage: Partial<CanonicalUsage> | undefined): JsonObject => ({
+  ...MESSAGE_FIELDS,
   ...encodeCounters(usage ?? {}),
 });
 

@@ -51,10 +51,7 @@ const COMPATIBLE: Partial<ProviderProfile> = {
 };
 
 /** Bedrock accepts tool names of at most 64 characters. */
-const BEDROCK: Partial<ProviderProfile> = /* @__PURE__ */ (() => ({
-  ...LATEST,
-  tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 },
-}))();
+const BEDROCK: Partial<ProviderProfile> = { ...LATEST, tool_name: { pattern: /^[a-zA-Z0-9_-]+$/, max: 64 } };
 
 /**
  * What is known about each provider beyond the default; `recorded` means seen in recorded traffic. The rules for
@@ -107,11 +104,7 @@ const EARLY: Partial<ProviderProfile> = {
 };
 
 /** Claude models that think within a token budget. */
-const BUDGET: Partial<ProviderProfile> = /* @__PURE__ */ (() => ({
-  ...EARLY,
-  thinking_mode: 'budget',
-  max_output_tokens: 64_000,
-}))();
+const BUDGET: Partial<ProviderProfile> = { ...EARLY, thinking_mode: 'budget', max_output_tokens: 64_000 };
 
 const LOW_TO_HIGH = ['low', 'medium', 'high'];
 
@@ -123,7 +116,7 @@ const LOW_TO_HIGH = ['low', 'medium', 'high'];
  * recorded: which models accept temperature, budgets, prefills, `role: system`, effort. Maximum outputs are those of
  * platform.claude.com.
  */
-const MODEL_RULES: readonly ModelRule[] = /* @__PURE__ */ (() => [
+const MODEL_RULES: readonly ModelRule[] = [
   { model: CLAUDE, profile: LATEST },
   { model: /^claude-(instant|v?2|3)/, profile: EARLY },
   { model: /^claude-3-5-/, profile: { max_output_tokens: 8192 } },
@@ -157,7 +150,7 @@ const MODEL_RULES: readonly ModelRule[] = /* @__PURE__ */ (() => [
     model: /^claude-([a-z]+-([5-9]|\d\d)(-|$)|mythos|fable)/,
     profile: { mid_system: true, max_output_tokens: 128_000 },
   },
-])();
+];
 
 /** The model name without region, vendor and version suffix, in lower case, with `-` for `.`. */
 const normaliseName = (model: string): string =>

@@ -239,8 +239,7 @@ function encodeSystem(system: readonly SystemBlock[]): string | JsonObject[] | u
 const withoutEffort = ({ effort: _, ...rest }: JsonObject): JsonObject => rest;
 
 /** Extensions that are written by the canonical fields or sent as headers. */
-const MAPPED: ReadonlySet<string> = /* @__PURE__ */ (() =>
-  new Set([...REQUEST_HEADERS, 'thinking', 'output_config', 'metadata', 'tool_choice']))();
+const MAPPED: ReadonlySet<string> = new Set([...REQUEST_HEADERS, 'thinking', 'output_config', 'metadata', 'tool_choice']);
 
 /** `fromEntries` defines instead of assigning, so that a field named `__proto__` is safe. */
 const withoutMapped = (sent: JsonObject): JsonObject =>

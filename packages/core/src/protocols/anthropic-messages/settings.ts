@@ -24,7 +24,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
-import { describedSchema, dropIdleEffort, dropState, dropThinking } from '../../codec/requests.ts';
+import { describedSchema, dropIdleEffort, dropState, dropThinking, noteEffort } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson, writeJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
 import { findBudget, findEffort, isDefault, isEffort, nearestEffort } from '../../passes/unsupported.ts';
@@ -580,9 +580,6 @@ function fitEffort(wanted: Effort, context: CodecContext, field: 'effort' | 'bud
     noteEffort(field, `effort "${wanted}" is not supported by this model; sent as "${effort}"`, context);
   return effort;
 }
-
-const noteEffort = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  noteApproximated(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
 
 /**
  * Adds the client's unknown fields. Its display is restored if it still has the requested meaning and thinking is not

@@ -1,7 +1,6 @@
 import { CodecError } from '../../canonical/notes.ts';
 import type { InterfaceType } from '../../canonical/request.ts';
 import type { HeaderBag, Provider, RequestTarget, Target, WireRequest } from '../../codec/protocol.ts';
-import { invalid } from '../../codec/report.ts';
 import {
   copyQuery,
   decodeSegment,
@@ -10,6 +9,7 @@ import {
   parseUrl,
   setPath,
   splitSegments,
+  stripPrefix,
 } from '../../codec/requests.ts';
 
 /** The method after the last colon of a path. */
@@ -182,13 +182,6 @@ export function parsePath(path: string): Place | undefined {
 }
 
 const isVerb = (word: string): word is Verb => Object.hasOwn(BY_VERB, word);
-
-/** The path after the client's own version. */
-function stripPrefix(path: string): string {
-  const segments = splitSegments(path);
-  if (segments.length === 0) throw invalid('path', 'is not the path of a passthrough endpoint');
-  return segments.slice(segments.findIndex(isVersion) + 1).join('/');
-}
 
 function uploadRoot(root: readonly string[]): string[] {
   const version = Math.max(0, root.findLastIndex(isVersion));

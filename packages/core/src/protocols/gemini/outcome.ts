@@ -350,16 +350,15 @@ export function encodeStop(
 }
 
 /** Documented names, which may come in either spelling; other keys may contain underscores of their own. */
-const WIRE_NAMES: ReadonlySet<string> = /* @__PURE__ */ (() =>
-  new Set([
-    ...COUNTS,
-    'promptTokensDetails',
-    'cacheTokensDetails',
-    'candidatesTokensDetails',
-    'toolUsePromptTokensDetails',
-    'trafficType',
-    'serviceTier',
-  ]))();
+const WIRE_NAMES: ReadonlySet<string> = new Set([
+  ...COUNTS,
+  'promptTokensDetails',
+  'cacheTokensDetails',
+  'candidatesTokensDetails',
+  'toolUsePromptTokensDetails',
+  'trafficType',
+  'serviceTier',
+]);
 
 /**
  * Merged over the original usage, so that unknown counts survive. Parts never exceed their total, and the total is

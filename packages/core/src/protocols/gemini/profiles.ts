@@ -25,7 +25,7 @@ const OLD_NAMES: ProviderProfile['tool_name'] = { pattern: /^[a-zA-Z_][a-zA-Z0-9
 const BEFORE_THINKING: Partial<ProviderProfile> = { thinking_mode: 'none', tool_name: OLD_NAMES };
 
 /** What is known about each model beyond the default; the first matching row applies. */
-export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partial<ProviderProfile>])[] = /* @__PURE__ */ (() => [
+export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partial<ProviderProfile>])[] = [
   // recorded: thinkingLevel, signatures on calls, codeExecution beside JSON output.
   [/gemini-3(\.\d+)?-pro/, { ...GEMINI_3, effort_values: ['low', 'high'] }],
   [/gemini-([3-9]|\d\d)(\.\d+)?-/, { ...GEMINI_3, effort_values: ['minimal', 'low', 'medium', 'high'] }],
@@ -37,7 +37,7 @@ export const GEMINI_MODELS: readonly (readonly [pattern: RegExp, profile: Partia
   [/gemini-2\.5-flash/, { thinking_budgets: { least: 1, most: 24_576, off: true } }],
   [/gemini-(1\.|2\.0)/, BEFORE_THINKING],
   [/gemma/, { ...BEFORE_THINKING, json_schema: false }],
-])();
+];
 
 /** What is known about each provider, for all its models. */
 export const GEMINI_PROFILES: Readonly<Record<string, Partial<ProviderProfile>>> = {

@@ -18,7 +18,7 @@ import {
   unknownFields,
 } from '../../codec/read.ts';
 import { noteApproximated, noteDropped } from '../../codec/report.ts';
-import { describedSchema, dropIdleEffort, dropState, dropThinking } from '../../codec/requests.ts';
+import { describedSchema, dropIdleEffort, dropState, dropThinking, dropThinkingField, noteEffort } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
 import { findBudget, findEffort, isEffort, nearestEffort } from '../../passes/unsupported.ts';
@@ -413,12 +413,6 @@ function encodeBudget({ type, effort, budget_tokens: budget }: ThinkingConfig, c
     dropThinkingField('effort', 'this model accepts a thinking budget instead of an effort; effort dropped', context);
   return { thinkingBudget: tokens };
 }
-
-const noteEffort = (field: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  noteApproximated(context, { path: `/thinking/${field}`, feature: 'thinking.effort', message });
-
-const dropThinkingField = (field: 'effort' | 'budget_tokens', message: string, context: CodecContext): void =>
-  noteDropped(context, { path: `/thinking/${field}`, feature: `thinking.${field}`, message });
 
 /** How much a request lets the model generate. */
 export function readOutputLimit(body: JsonObject): OutputLimit {

@@ -1,7 +1,7 @@
 /** Violations in Gemini chunks that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
-import { type BodyFacts, isText, type Watch, type WireCheck } from '../../codec/repair.ts';
-import { isObject, type JsonObject } from '../../json/json.ts';
+import type { BodyFacts, Watch, WireCheck } from '../../codec/repair.ts';
+import { isFilledText, isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
@@ -56,5 +56,5 @@ function listParts({ content }: JsonObject): readonly unknown[] {
 const hasName = (part: unknown): boolean => {
   const call = isObject(part) ? part['functionCall'] : undefined;
   // Arguments that are streamed follow in parts without a name.
-  return !isObject(call) || isText(call['name']) || call['args'] === undefined;
+  return !isObject(call) || isFilledText(call['name']) || call['args'] === undefined;
 };

@@ -3,8 +3,16 @@
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
 import { type CanonicalError, type ErrorCode, findSocketErrorCode } from '../../canonical/notes.ts';
 import type { Context } from '../../codec/context.ts';
-import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, findBareError } from '../../codec/errors.ts';
-import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
+import {
+  addReplyFacts,
+  decodeWireError,
+  describeTextBody,
+  encodeOpenaiHeaders,
+  errorBody,
+  errorValue,
+  findBareError,
+} from '../../codec/errors.ts';
+import type { CodecContext, WireReply } from '../../codec/protocol.ts';
 import { fitCached, limitToWhole, noteUsage, objectOrEmpty, toCount } from '../../codec/read.ts';
 import { countKeys, isSet } from '../../json/fast.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
@@ -64,7 +72,7 @@ function readErrorObject(body: unknown, status: number | undefined, context: Cod
 
 /** Encodes an error response; SDKs choose the exception by HTTP status, so status and body must match. */
 export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
-  return { status: findStatus(error), headers: buildHeaders(error), body: encodeErrorBody(error) };
+  return { status: findStatus(error), headers: encodeOpenaiHeaders(error), body: encodeErrorBody(error) };
 }
 
 const INVALID = 'invalid_request_error';
@@ -111,16 +119,6 @@ function findStatus({ code, http_status: status, upstream }: CanonicalError): nu
   if (status === undefined || status < 400 || status > 599) return own;
   if (status === 402 && upstream?.protocol === 'openai-chat') return status;
   return FOREIGN_STATUS[status] ?? status;
-}
-
-function buildHeaders({ retry_after_ms: wait, request_id: id, details }: CanonicalError): HeaderBag {
-  const retry = details?.['should_retry'];
-  return {
-    'content-type': 'application/json',
-    ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)), 'retry-after-ms': String(wait) }),
-    ...(id !== undefined && { 'x-request-id': id }),
-    ...(typeof retry === 'string' && { 'x-should-retry': retry }),
-  };
 }
 
 /** `{error:{…}}`: the body of an error response. */

@@ -165,7 +165,7 @@ interface ModelRule {
 }
 
 /** Every matching rule is applied over the row of the provider, in this order. */
-const MODEL_RULES: readonly ModelRule[] = /* @__PURE__ */ (() => [
+const MODEL_RULES: readonly ModelRule[] = [
   // These reject reasoning_effort ("Unrecognized request argument").
   { providers: OPENAI, model: /^(gpt-[34]|chatgpt-|gpt-5-chat)/, profile: { thinking_mode: 'none' } },
   { providers: OPENAI, model: /^o\d/, profile: { ...REASONING, effort_values: ['low', 'medium', 'high'] } },
@@ -201,7 +201,7 @@ const MODEL_RULES: readonly ModelRule[] = /* @__PURE__ */ (() => [
   { providers: ['vercel-gateway'], model: /^google\//, profile: { reasoning_additive: true } },
   // The platform fixes sampling from K2.5 on and rejects other values (java.agentscope.io, macparakeet#1087).
   { providers: ['moonshot'], model: /^kimi-k(2\.[5-9]|[3-9])/, profile: { supports_sampling: false } },
-])();
+];
 
 /**
  * Models that need their reasoning of earlier tool turns at any provider: DeepSeek from V3.1 on, Kimi K2 Thinking and

@@ -14,18 +14,20 @@ import {
   textOrEmpty,
   toCount,
 } from '../../codec/read.ts';
-import { invalid, noteApproximated, noteDropped } from '../../codec/report.ts';
+import { invalid, noteDropped } from '../../codec/report.ts';
 import {
   decodeMetadata,
   decodePromptCache,
   decodeTier,
   dropIdleEffort,
   dropThinking,
+  dropThinkingField,
   encodePromptCache,
   encodeTier,
   encodeUserId,
   findWantedEffort,
   namedSchema,
+  noteEffort,
   shortenUserId,
 } from '../../codec/requests.ts';
 import { type JsonObject, sameJson } from '../../json/json.ts';
@@ -498,9 +500,6 @@ export function encodeThinking(thinking: ThinkingConfig | undefined, kept: JsonO
   return THINKING_ENCODERS[field ?? 'reasoning_effort'](thinking, context);
 }
 
-const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  noteDropped(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
-
 const THINKING_ENCODERS: Record<ThinkingField, (thinking: ThinkingConfig, context: CodecContext) => JsonObject> = {
   reasoning_effort: encodeEffort,
   thinking: (thinking, context) => ({
@@ -543,9 +542,6 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): JsonObje
   if (effort !== wanted) noteEffort(place, `effort "${wanted}" is not supported by this model; sent as "${effort}"`, context);
   return { reasoning_effort: effort };
 }
-
-const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  noteApproximated(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
 
 /** OpenRouter accepts an effort or a budget, not both. */
 function encodeReasoning({ type, effort, budget_tokens: budget }: ThinkingConfig, context: CodecContext): JsonObject {

@@ -1,8 +1,8 @@
 /** Violations in Chat chunks that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
 import type { CanonicalRequest } from '../../canonical/request.ts';
-import { type BodyFacts, isBlank, isText, type Watch, type WireCheck } from '../../codec/repair.ts';
-import { isObject, type JsonObject } from '../../json/json.ts';
+import { type BodyFacts, isBlank, type Watch, type WireCheck } from '../../codec/repair.ts';
+import { isFilledText, isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
@@ -246,7 +246,7 @@ export class ChatWatch implements Watch {
     if (typeof index !== 'number' || !isTextOrAbsent(text) || !isTextOrAbsent(input)) return false;
     this.argumentLength += String(text ?? input ?? '').length;
     if (index < ids.length) return name === undefined && (id === undefined || id === ids[index]);
-    const isOpening = index === ids.length && isText(id) && isText(type) && isText(name) && !ids.includes(id);
+    const isOpening = index === ids.length && isFilledText(id) && isFilledText(type) && isFilledText(name) && !ids.includes(id);
     ids.push(typeof id === 'string' ? id : '');
     this.opened++;
     return isOpening;

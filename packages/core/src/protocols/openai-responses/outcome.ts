@@ -2,8 +2,16 @@
 
 import type { CanonicalUsage, StopReason } from '../../canonical/message.ts';
 import { type CanonicalError, type ErrorCode, findSocketErrorCode, type Note, ownError } from '../../canonical/notes.ts';
-import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, findBareError } from '../../codec/errors.ts';
-import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
+import {
+  addReplyFacts,
+  decodeWireError,
+  describeTextBody,
+  encodeOpenaiHeaders,
+  errorBody,
+  errorValue,
+  findBareError,
+} from '../../codec/errors.ts';
+import type { CodecContext, WireReply } from '../../codec/protocol.ts';
 import { fitCached, limitToWhole, objectOrEmpty, toCount } from '../../codec/read.ts';
 import { noteApproximated } from '../../codec/report.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
@@ -57,7 +65,7 @@ export function decodeErrorBody(body: unknown, status?: number, context?: CodecC
 
 /** Encodes an error response; SDKs choose the exception by HTTP status, so status and body must match. */
 export function encodeError(error: CanonicalError, _context: CodecContext): WireReply {
-  return { status: findStatus(error), headers: buildHeaders(error), body: { error: encodeErrorObject(error) } };
+  return { status: findStatus(error), headers: encodeOpenaiHeaders(error), body: { error: encodeErrorObject(error) } };
 }
 
 const INVALID = 'invalid_request_error';
@@ -110,16 +118,6 @@ function findStatus({ code, http_status: status, upstream }: CanonicalError): nu
   if (status === undefined || status < 400 || status > 599) return own;
   if (status === 402 && upstream?.protocol === PROTOCOL) return status;
   return FOREIGN_STATUS[status] ?? status;
-}
-
-function buildHeaders({ retry_after_ms: wait, request_id: id, details }: CanonicalError): HeaderBag {
-  const retry = details?.['should_retry'];
-  return {
-    'content-type': 'application/json',
-    ...(wait !== undefined && { 'retry-after': String(Math.ceil(wait / 1000)), 'retry-after-ms': String(wait) }),
-    ...(id !== undefined && { 'x-request-id': id }),
-    ...(typeof retry === 'string' && { 'x-should-retry': retry }),
-  };
 }
 
 /** The `error` object of an error response. */

@@ -49,7 +49,7 @@ interface ModelRule {
 }
 
 /** Every matching rule is applied over the row of the provider, in this order. */
-const MODEL_RULES: readonly ModelRule[] = /* @__PURE__ */ (() => [
+const MODEL_RULES: readonly ModelRule[] = [
   // Reasoning models of OpenAI behind any gateway; some name them `openai/gpt-5`.
   { model: /^(openai\/)?(o\d|gpt-([5-9]|\d\d)(?!-chat)([.-]|$))/, profile: { encrypted_reasoning: true } },
   // These reject `reasoning` and `include: ["reasoning.encrypted_content"]`; custom tools came with gpt-5.
@@ -67,7 +67,7 @@ const MODEL_RULES: readonly ModelRule[] = /* @__PURE__ */ (() => [
   { providers: OPENAI, model: /^gpt-([6-9]|\d\d)/, profile: { effort_values: ['low', 'medium', 'high', 'xhigh', 'max'] } },
   // recorded: prompt_cache_breakpoint with gpt-5.6.
   { providers: ['openai'], model: /^gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)/, profile: { cache_breakpoints: true } },
-])();
+];
 
 /**
  * The profile of a provider and model. An unknown provider gets the default; the operator's `profile` overrides both.

@@ -14,18 +14,20 @@ import {
   textOrEmpty,
   unknownFields,
 } from '../../codec/read.ts';
-import { noteApproximated, noteDropped, refuse } from '../../codec/report.ts';
+import { noteDropped, refuse } from '../../codec/report.ts';
 import {
   decodeMetadata,
   decodePromptCache,
   decodeTier,
   dropIdleEffort,
   dropThinking,
+  dropThinkingField,
   encodePromptCache,
   encodeTier,
   encodeUserId,
   findWantedEffort,
   namedSchema,
+  noteEffort,
 } from '../../codec/requests.ts';
 import { isObject, type JsonObject, sameJson } from '../../json/json.ts';
 import type { Bounds } from '../../passes/rules.ts';
@@ -387,9 +389,6 @@ function encodeNone(context: CodecContext): string | undefined {
   return undefined;
 }
 
-const dropThinkingField = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  noteDropped(context, { path: `/thinking/${name}`, feature: `thinking.${name}`, message });
-
 /** Enabled without an effort is the provider's default. */
 function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string | undefined {
   const { effort_values: allowed } = context.profile;
@@ -411,9 +410,6 @@ function encodeEffort(thinking: ThinkingConfig, context: CodecContext): string |
     noteEffort('effort', `effort "${wanted}" is not supported by this model; sent as "${effort}"`, context);
   return effort;
 }
-
-const noteEffort = (name: keyof ThinkingConfig, message: string, context: CodecContext): void =>
-  noteApproximated(context, { path: `/thinking/${name}`, feature: 'thinking.effort', message });
 
 /** The API never shows the full chain of thought; a summary is closest. */
 function encodeSummary({ summary, display }: ThinkingConfig, context: CodecContext): string | undefined {
