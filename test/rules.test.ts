@@ -58,7 +58,7 @@ test('a diagnostic reads as a sentence about the stream, and one about Sluice', 
   const { diagnostics } = assemble(protocolOf('openai-chat'), [bytesOf(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`)]);
   expect(diagnostics.map(({ message }) => message)).toEqual([
     'A tool-call delta carries a blank id. Sluice treats a blank id as absent.',
-    'finish_reason is not one of the standard values: finish_reason is "done". Sluice maps known values of other protocols, treats unknown ones as a normal end, and keeps the original value.',
+    'finish_reason is not one of the standard values: finish_reason is "done". Sluice maps those of other protocols, treats the rest as a normal end, and keeps the original value.',
     'A tool call has no id. Sluice derives a stable id from the response and the position.',
   ]);
 });

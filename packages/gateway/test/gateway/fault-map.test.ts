@@ -134,7 +134,14 @@ The scores of other gateways are as published; they were not measured here. With
 ${written('failover')}
 
 ## How it is tested
-\`packages/gateway/test/gateway/map\` names the tests of every line above; a test that does not exist fails the build. They use scripted upstreams and clients on raw sockets, most of them for nine pairs of protocols. \`npm run nightly\` adds two long runs:
+\`packages/gateway/test/gateway/map\` names the tests of every line above; a test that does not exist fails the build. They use scripted upstreams and clients on raw sockets, most of them for nine pairs of protocols.
+
+**Schedules.** \`packages/gateway/test/exchange\` has a model of the life of an exchange: what it takes and when that is given back (slot, place at the gate, money, row, capture, idempotency key, request to an upstream), who may write to the client, and what client,
+upstreams and ledger must agree on in the end. Random schedules are played against a gateway with real sockets and a real store: clients send, send ahead, stop reading, reset, close and half-close; upstreams are slow, late, cut, broken, refuse, or respond twice; streams are
+hedged, retried and continued; the key is revoked, the configuration reloaded, the store slow, failing or full, the gateway stopped or killed. After each schedule nothing is held, rows, budgets and roll-ups have exactly what the upstreams served, and every request had one
+response, with the text of one upstream. A failing schedule is shrunk and printed in words, with the command that plays it again. The suite plays a few, \`npm run nightly -- --only schedules\` 100,000.
+
+\`npm run nightly\` adds two more long runs:
 
 **Soak.** 200,000 requests go through one gateway: every client protocol with every upstream protocol, streams and whole responses, converted, repaired and passed through. At least 2 % of the clients disconnect at random points: in
 their request, before the response, in the middle of it. Every other response is compared with what the upstream sent. After each tenth of the run, idle connections are closed and the gateway is measured after a

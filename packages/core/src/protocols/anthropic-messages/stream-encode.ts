@@ -31,7 +31,8 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
    * would undo the first (P95).
    */
   #final: MessageDelta | undefined;
-  #usage: CanonicalUsage | undefined;
+  /** The latest usage; that of the start if no other one arrives. */
+  #usage: Partial<CanonicalUsage> | undefined;
   #hasOthers = false;
   /**
    * The stop of a block and the frames after it. When a source breaks off, its open block stops before the error. Claude
@@ -100,6 +101,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #start(message: MessageStart['message']): ResponseScope {
     const scope = createResponseScope(message, this.#context);
     this.#scope = scope;
+    this.#usage ??= message.usage;
     this.#content = new ContentEncoder(scope, new FrameSink((event, data) => this.#out.push({ event, data })));
     this.#send('message_start', {
       message: Object.assign(encodeEnvelope(message, scope), {
