@@ -25,9 +25,6 @@ function violating(protocol: ProtocolId, chunks: Uint8Array[]): Violating[] {
   return only && !another ? [{ rule: only.rule, protocol, chunks, message }] : [];
 }
 
-/** One case has a second violation that has no rule: blanks behind the sentinel. */
-const isPlain = ({ id }: { id: string }): boolean => id !== 'sse-done-variants';
-
 interface Choice {
   protocols?: readonly ProtocolId[];
   /** The most clean streams that each violation is made out of. */
@@ -50,7 +47,7 @@ export function violatingStreams({ protocols = PROTOCOL_IDS, most = Number.POSIT
     );
   });
   const reported = readCases()
-    .filter((one) => isPlain(one) && protocols.includes(protocolOf(one.protocol).id))
+    .filter(({ protocol }) => protocols.includes(protocolOf(protocol).id))
     .flatMap(({ protocol, raw }) => violating(protocolOf(protocol).id, [bytesOf(raw)]));
   return [...made, ...reported];
 }

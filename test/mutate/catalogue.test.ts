@@ -14,6 +14,8 @@ const NOT_MADE: Partial<Record<RuleId, string>> = {
   'anthropic/input-not-json': 'an input that is no JSON is what the model wrote: there is no clean stream that says the same',
   'chat/finish-calls-missing': 'it needs an answer without calls, which nearly no clean stream is; cases have it',
   'chat/error-empty': 'a field of the envelope that says nothing; cases have it in chunks and in a whole body',
+  'chat/content-cumulative':
+    'it needs three texts without log probabilities, of which none begins another, which few clean streams have; a case has it',
   'chat/reasoning-object': 'another form of a field that few clean streams have; cases have it in chunks and in a whole body',
   'anthropic/tool-use-without-calls': 'it needs an answer without calls, which nearly no clean stream is; cases have it',
   'responses/reasoning-twice': 'it needs a second part with events of its own, which clean streams do not have; cases have it',

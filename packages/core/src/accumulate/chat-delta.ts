@@ -193,6 +193,11 @@ export class Snapshots implements SnapshotsState {
     return rest;
   }
 
+  /** Whether the text that was released last came from a delta with all the text before it. */
+  get isCumulative(): boolean {
+    return this.last !== null && this.count >= MIN_SNAPSHOTS && this.held === '';
+  }
+
   /** What `flush` would return. */
   get rest(): string {
     return this.last === null || this.count < MIN_SNAPSHOTS ? this.held : this.last.slice(this.sent);

@@ -73,7 +73,7 @@ export class PayloadDecoder implements FrameDecoder {
       return;
     }
     if (isDone(data)) {
-      this.#acceptDone(offset);
+      this.#acceptDone(data, offset);
       return;
     }
     if (this.#ended) {
@@ -88,7 +88,8 @@ export class PayloadDecoder implements FrameDecoder {
     else this.#acceptJson(frame, offset);
   }
 
-  #acceptDone(offset: number): void {
+  #acceptDone(data: string, offset: number): void {
+    if (data !== '[DONE]') this.#context.report('sse/done-padded', offset);
     if (this.#sawDone) this.#context.report('sse/done-repeated', offset);
     else this.#machine.done(offset, this.#ended);
     this.#sawDone = true;

@@ -58,6 +58,10 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     'openai 6.49': 'throws: chunk.choices is not iterable',
     'openai 7.53': 'throws: chunk.choices is not iterable',
   },
+  'chat/content-cumulative': {
+    'openai 6.49': 'reads text that was not sent',
+    'openai 7.53': 'reads text that was not sent',
+  },
   'chat/content-parts': {
     'openai 6.49': 'reads text that was not sent',
     'openai 7.53': 'reads text that was not sent',
@@ -68,6 +72,7 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
   },
   'chat/error-empty': {
     'openai 6.49': 'throws: {}',
+    'openai 7.53': 'throws: {}',
   },
   'chat/finish-missing': {
     'openai 6.49': 'throws: missing finish_reason for choice 0',
@@ -171,6 +176,9 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     '@google/genai 1.52': 'reads an extra call',
     '@google/genai 2.32': 'reads an extra call',
   },
+  'responses/call-id-differs': {
+    'openai 7.53 (responses)': 'throws: expected output item call_id "call_1", got "call_1_done"',
+  },
   'responses/call-id-missing': {
     'openai 7.53 (responses)': 'throws: expected a non-empty output item call_id for response.output_item.added',
   },
@@ -200,6 +208,7 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
   },
   'responses/item-repeated': {
     'openai 6.49 (responses)': 'throws: missing output at index 1',
+    'openai 7.53 (responses)': 'throws: missing output at index 1',
   },
   'responses/output-empty': {
     'openai 6.49 (responses)': 'loses text',
@@ -207,6 +216,7 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
   },
   'responses/output-index-differs': {
     'openai 6.49 (responses)': 'throws: missing output at index 100',
+    'openai 7.53 (responses)': 'throws: missing output at index 100',
   },
   'responses/output-index-missing': {
     'openai 6.49 (responses)': 'throws: missing output at index undefined',
@@ -221,6 +231,7 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
   },
   'responses/part-index-differs': {
     'openai 6.49 (responses)': 'throws: missing content at index 1',
+    'openai 7.53 (responses)': 'throws: missing content at index 1',
   },
   'responses/part-not-added': {
     'openai 6.49 (responses)': 'throws: missing content at index 0',
@@ -229,6 +240,9 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
   'responses/terminal-missing': {
     'openai 6.49 (responses)': 'treats a truncated response as complete',
     'openai 7.53 (responses)': 'treats a truncated response as complete',
+  },
+  'responses/text-of-another-kind': {
+    'openai 7.53 (responses)': 'throws: expected output item type "message", got "reasoning"',
   },
   'responses/type-missing': {
     'openai 6.49 (responses)': 'throws: When snapshot hasn’t been set yet, expected "response.created" event, got undefined',
@@ -249,6 +263,10 @@ export const SDK_BREAKAGE: Partial<Record<RuleId, Readonly<Record<string, string
     'openai 6.49 (responses)': 'does not see the error',
     'openai 7.53': 'throws: request ended without sending any chunks',
     'openai 7.53 (responses)': 'does not see the error',
+  },
+  'sse/done-padded': {
+    'openai 6.49': 'throws: Unexpected token "D", " [DONE] " is not valid JSON',
+    'openai 7.53': 'throws: Error reading response: malformed server-sent event JSON.',
   },
   'sse/empty-data': {
     '@google/genai 1.52': 'throws: Unexpected end of JSON input',

@@ -74,6 +74,10 @@ export const OPENAI_CHAT_TEXTS = {
     title: 'Tool arguments are an object',
     remedy: 'Sluice converts them to a string; a later object replaces an earlier one.',
   },
+  'chat/content-cumulative': {
+    title: 'Each delta repeats the text sent so far',
+    remedy: 'Sluice writes only what each one adds.',
+  },
   'chat/tool-args-cumulative': {
     title: 'Each fragment repeats the arguments sent so far',
     remedy: 'Sluice uses only the last one.',
@@ -277,6 +281,12 @@ export const OPENAI_CHAT_FACTS = {
     explanation: 'The arguments are a JSON object instead of a string of JSON.',
     severity: 'error',
     providers: ['Mistral-shaped upstreams', 'Zhipu GLM-4.5'],
+  },
+  'chat/content-cumulative': {
+    explanation:
+      'The content of every delta starts with all the text before it. Clients that concatenate the deltas show it many times.',
+    severity: 'error',
+    providers: ['snapshot emitters'],
   },
   'chat/tool-args-cumulative': {
     explanation: 'Every fragment starts with the previous one.',

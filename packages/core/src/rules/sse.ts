@@ -58,6 +58,10 @@ export const SSE_TEXTS = {
     title: '[DONE] is sent more than once',
     remedy: 'Sluice ignores it.',
   },
+  'sse/done-padded': {
+    title: 'White space around [DONE]',
+    remedy: 'Sluice reads it as [DONE].',
+  },
   'sse/after-end': {
     title: 'Frames after the end of the message',
     remedy: 'Sluice ignores what follows, including usage, so that all clients see the same message.',
@@ -108,6 +112,12 @@ export const SSE_FACTS = {
       'An event contains bytes that are not UTF-8, often because a proxy split or decoded each network chunk separately.',
     severity: 'warning',
     providers: ['proxies'],
+  },
+  'sse/done-padded': {
+    explanation:
+      'The data of the last event is `[DONE]` with more white space around it. Clients that compare it exactly parse it as JSON and throw.',
+    severity: 'error',
+    providers: ['OpenAI-compatible gateways'],
   },
   'sse/missing-done': {
     explanation:

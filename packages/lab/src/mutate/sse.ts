@@ -113,6 +113,7 @@ const SENTINEL = mutations('framing', ['openai-chat'], {
   },
   'chat/done-padded': {
     title: '[DONE] with spaces around it',
+    rule: 'sse/done-padded',
     apply: (stream) => editFrames(stream, (frame) => (isDone(frame) ? { data: ` ${DONE}  ` } : frame)),
   },
 });

@@ -168,11 +168,16 @@ export class ChoiceDecoder implements Repeatable {
 
   /** Writes text that was held back because it could be a cumulative snapshot. */
   #flushText(): void {
-    if (this.#snapshots.held !== '') this.#writeText(this.#snapshots.flush(), undefined);
+    if (this.#snapshots.held !== '') this.#writeReleased(this.#snapshots.flush(), undefined);
   }
 
   #pushText(delta: string, logprobs: unknown): void {
-    this.#writeText(this.#snapshots.push(delta, isSet(logprobs)), logprobs);
+    this.#writeReleased(this.#snapshots.push(delta, isSet(logprobs)), logprobs);
+  }
+
+  #writeReleased(text: string, logprobs: unknown): void {
+    if (this.#snapshots.isCumulative) this.#context.report('chat/content-cumulative', this.#offset);
+    this.#writeText(text, logprobs);
   }
 
   #writeText(text: string, wireLogprobs: unknown): void {
