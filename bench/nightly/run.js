@@ -13,6 +13,7 @@ const PROOFS = [
   { name: 'reloads', script: './reloads.js' },
   { name: 'properties', script: './properties.js' },
   { name: 'schedules', script: './schedules.js' },
+  { name: 'differential', script: './differential.js' },
   { name: 'continuation', script: './continuation.js' },
   { name: 'background', script: './background.js' },
   { name: 'first-token', script: './first-token.js' },

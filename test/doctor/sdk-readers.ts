@@ -35,7 +35,7 @@ const chatHeard = ({ choices: [choice] }: chat.Completion): Heard => {
   };
 };
 
-const anthropicHeard = ({ content }: anthropic.SdkMessage): Heard => ({
+export const anthropicHeard = ({ content }: anthropic.SdkMessage): Heard => ({
   text: content.map((block) => (block.type === 'text' ? String(block['text']) : '')).join(''),
   calls: content.flatMap((block) => (block.type === 'tool_use' ? [{ name: String(block['name']), input: block['input'] }] : [])),
 });

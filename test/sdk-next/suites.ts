@@ -29,5 +29,6 @@ export const REPEATED: readonly string[] = [
   'test/doctor/vendors.test.ts',
   'test/prove/sdk.test.ts',
   'test/repair-sdks.test.ts',
+  'test/sdk/differential.test.ts',
   'test/sdk/sources.test.ts',
 ];

@@ -27,7 +27,7 @@ export interface Held {
  * body on, a place at the gate and money when it is admitted, the entry of its idempotency key until its response is known, and a request
  * to an upstream as long as that is wanted.
  */
-export const RESOURCES = {
+const RESOURCES = {
   slots: ({ services }) => services.streams.count,
   'requests at the gate': ({ services }) => services.gate.held.requests,
   'reserved micros': ({ services }) => services.gate.held.micros,
@@ -153,7 +153,7 @@ export interface Observed {
 }
 
 /** What the tokens cost at 0.15 and 0.61 dollars a million, in millionths, computed by other means than those of the gateway. */
-export const computeCost = ({ input_tokens: input, output_tokens: output }: CanonicalUsage): number =>
+const computeCost = ({ input_tokens: input, output_tokens: output }: CanonicalUsage): number =>
   Math.floor((15 * input + 61 * output + 50) / 100);
 
 export const PRICE = { input: '0.15', output: '0.61' } as const;
