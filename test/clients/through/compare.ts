@@ -4,7 +4,7 @@ import { type Facts, type Json, READ_FACTS } from './facts.ts';
 import type { Way } from './sdks.ts';
 
 /** An error as a client can tell it from others. */
-export interface ErrorView {
+interface ErrorView {
   class: string;
   status: unknown;
   code: unknown;

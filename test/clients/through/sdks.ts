@@ -7,7 +7,7 @@ import { OPENAI_SDKS, type OpenAISdk } from '../../sdk/openai.ts';
 import type { Json } from './facts.ts';
 
 /** One request of an SDK; `onEvent` is called with everything it hands out. */
-export interface Sending {
+interface Sending {
   url: string;
   body: Json;
   signal: AbortSignal;
@@ -15,8 +15,7 @@ export interface Sending {
 }
 
 /** `events`: each event of a stream; `assembled`: the message that the helper of the SDK makes of one; `count`, `embed`: other endpoints. */
-export const WAYS = ['whole', 'events', 'assembled', 'count', 'embed'] as const;
-export type Way = (typeof WAYS)[number];
+export type Way = 'whole' | 'events' | 'assembled' | 'count' | 'embed';
 
 export interface Sdk {
   name: string;

@@ -13,7 +13,7 @@ ROOTS satisfies Record<ProtocolId, string>;
 /** How long the last piece of a stream is held for the first event of a client. */
 const PATIENCE = { direct: 200, through: 30_000 } as const;
 
-export interface Cell {
+interface Cell {
   sdk: Sdk;
   way: Way;
   feature: Feature;
