@@ -100,9 +100,7 @@ export class ResponsesGrammar implements StreamGrammar {
     for (const name of REQUIRED_FIELDS) must(name in body, `a response has ${name}`);
     must(isFilled(body['id']), 'a response has an id');
     this.#id ??= body['id'];
-    // A server may send its id only at the end, where later requests find it.
-    const isTerminal = to === 'completed' || to === 'incomplete';
-    must(this.#id === body['id'] || isTerminal, 'the id of the response never changes before its end');
+    must(this.#id === body['id'], 'the id of the response never changes');
     must(body['object'] === 'response' && body['status'] === status, `the status is ${status}`);
     must(isCount(body['created_at']), 'a response has a time');
     const { length } = listAt(body['output'], 'output');

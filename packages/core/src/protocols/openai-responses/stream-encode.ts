@@ -24,8 +24,6 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
   #envelope: Envelope | undefined;
   #output: OutputEncoder | undefined;
   #usage: CanonicalUsage | undefined;
-  /** The id that the server of this protocol sent only at its end: later requests refer to it. */
-  #lateId: string | undefined;
   /** The end of the response, sent when nothing can follow. */
   #ending: JsonObject | undefined;
   #hasOtherChoices = false;
@@ -147,7 +145,6 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
     }
     const { envelope, output } = this.#requireStart();
     if (late) output.amend(late);
-    if (!envelope.isForeign && this.#context.envelope?.['id'] === undefined) this.#lateId = event.message?.id;
     const kept = objectOrEmpty(extensions?.[PROTOCOL]);
     const ending = endOutput(output, { stop, details, kept }, this.#context);
     this.#ending = {
@@ -175,7 +172,7 @@ class StreamEncoder implements Stage<CanonicalStreamEvent, SseFrame> {
       ...envelope.fields,
       ...changes,
       ...this.#context.envelope,
-      id: this.#lateId ?? envelope.id,
+      id: envelope.id,
       model: envelope.fields['model'],
       output: output.items,
     };
