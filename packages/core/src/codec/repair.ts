@@ -6,6 +6,8 @@ import type { SseFrame } from '../sse/encode.ts';
 /** A second look at the payloads of a stream, for violations that our decoders tolerate but other clients do not. */
 export interface WireCheck {
   payload(payload: JsonObject, frame: SseFrame): void;
+  /** Reads a response that is not a stream. */
+  whole?(body: JsonObject): void;
   /** Call when the body has ended. */
   end(body: BodyFacts): void;
 }

@@ -86,7 +86,7 @@ class StreamInPlace extends RepairStream implements ResponseStream {
 
 /** A whole response that conforms, with what is changed in it. Undefined for one that has to be written again. */
 function keepResponse(body: unknown, text: string, editor: ResponseEditor): KeptResponse | undefined {
-  if (!isObject(body) || !isConforming(text, editor.codec)) return undefined;
+  if (!isObject(body) || !isConforming(text, body, editor.codec)) return undefined;
   const change = editor.find(body);
   if (!change) return { body, text, notes: [] };
   const edited = withFieldsAt(text, change.path, change.fields);

@@ -6,7 +6,7 @@ import { isViolation } from '../doctor/violations.ts';
 import { EventReader } from '../engine/reader.ts';
 import { encodeError, rewriteResponse } from '../engine/response.ts';
 import { rewriteResponseToStream, rewriteStreamToResponse } from '../engine/whole.ts';
-import { isObject } from '../json/json.ts';
+import { isObject, type JsonObject } from '../json/json.ts';
 import type { RuleId } from '../rules/index.ts';
 import { decodeUtf8 } from '../sse/bytes.ts';
 import { isHarmful } from './stream.ts';
@@ -26,7 +26,7 @@ export function repairResponse(
   body: unknown,
   { codec, onFinding }: WholeRepairOptions,
 ): WireReply | undefined {
-  const rules = findViolations(bytes, codec);
+  const rules = findViolations(bytes, body, codec);
   for (const rule of rules) onFinding?.(rule);
   const isError = isObject(body) && (isObject(body['error']) || typeof body['error'] === 'string');
   if (!isError && ![...rules].some(isHarmful)) return undefined;
@@ -34,8 +34,8 @@ export function repairResponse(
 }
 
 /** Whether a whole response has nothing that would be repaired. */
-export const isConforming = (text: string, codec: RepairCodec): boolean =>
-  ![...findViolations(encoder.encode(text), codec)].some(isHarmful);
+export const isConforming = (text: string, body: JsonObject, codec: RepairCodec): boolean =>
+  ![...findViolations(encoder.encode(text), body, codec)].some(isHarmful);
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 
@@ -48,11 +48,12 @@ export const repairResponseToStream = (body: unknown, { codec }: WholeRepairOpti
   attempt(codec, () => rewriteResponseToStream(body, { from: codec, to: codec, text }).body);
 
 /** The rules that a whole response violates, without those that only streams have. */
-function findViolations(bytes: Uint8Array, codec: RepairCodec): Set<RuleId> {
+function findViolations(bytes: Uint8Array, body: unknown, codec: RepairCodec): Set<RuleId> {
   const rules = new Set<RuleId>();
   const reader = new EventReader({ protocol: codec, onViolation: (rule) => rules.add(rule) });
   reader.push(bytes);
   reader.end();
+  if (isObject(body)) codec.check((rule) => rules.add(rule)).whole?.(body);
   const form = { message: { error: null }, isDocument: true, hasWholeMessage: true, isWhole: true };
   for (const rule of rules) if (!isViolation(rule, form)) rules.delete(rule);
   return rules;

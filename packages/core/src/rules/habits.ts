@@ -111,7 +111,7 @@ export const ANTHROPIC_MESSAGES_HABITS = {
     remedy: 'Sluice fills in the constant fields and sends a complete message.',
   },
   'anthropic/input-missing': {
-    title: 'content_block_start of a call has no input',
+    title: 'A call has no input object',
     remedy: 'Sluice starts the call with an empty input.',
   },
   'anthropic/input-in-start': {

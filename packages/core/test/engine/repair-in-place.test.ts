@@ -350,3 +350,38 @@ describe('whole responses', () => {
     expect(reply.body).toBe(body);
   });
 });
+
+describe('what strict clients reject is written again', () => {
+  test.each([
+    ['without an id', (text: string) => text.replace('"id":"msg_1",', '')],
+    ['with a blank id', (text: string) => text.replace('"id":"msg_1"', '"id":""')],
+  ])('an item of Responses that is added %s', (_, damage) => {
+    const frames = responses();
+    const at = frames.findIndex((frame) => frame.includes('output_item.added') && frame.includes('"id":"msg_1"'));
+    const raw = frames.map((frame, i) => (i === at ? damage(frame) : frame)).join('');
+    expect(raw).not.toBe(frames.join(''));
+    const { text } = pass('openai-responses', raw);
+    const added = text.split('\n').filter((line) => line.includes('"response.output_item.added"') && line.includes('"message"'));
+    expect(added).toEqual([expect.stringMatching(/"id":"msg_\w+"/)]);
+  });
+
+  test.each([
+    ['an object', { a: 1 }, true],
+    ['a text', '{"a":1}', false],
+  ])('a call of Anthropic whose input is %s', (_, input, isKept) => {
+    const body = {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'asked',
+      content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input }],
+      stop_reason: 'tool_use',
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 },
+    };
+    const text = JSON.stringify(body);
+    const reply = open('anthropic-messages').response({ status: 200, headers: {}, body, text });
+    expect(reply.text === text).toBe(isKept);
+    expect(reply.body).toMatchObject({ content: [{ type: 'tool_use', input: { a: 1 } }] });
+  });
+});

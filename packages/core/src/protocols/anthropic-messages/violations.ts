@@ -34,6 +34,12 @@ export class AnthropicCheck implements WireCheck {
     }
   }
 
+  whole({ content }: JsonObject): void {
+    if (!Array.isArray(content)) return;
+    const lacksInput = (block: unknown): boolean => isObject(block) && block['type'] === 'tool_use' && !isObject(block['input']);
+    if (content.some(lacksInput)) this.#report('anthropic/input-missing', 0);
+  }
+
   end(): void {
     for (const offset of this.#full.values()) this.#report('anthropic/input-in-start', offset);
   }

@@ -1,6 +1,6 @@
 /** Violations in Responses events that the decoder tolerates but other clients do not, and what cannot be taken back. */
 
-import type { Watch, WireCheck } from '../../codec/repair.ts';
+import { isBlank, type Watch, type WireCheck } from '../../codec/repair.ts';
 import { isObject, type JsonObject } from '../../json/json.ts';
 import type { Report } from '../../rules/index.ts';
 import type { SseFrame } from '../../sse/encode.ts';
@@ -57,6 +57,7 @@ export class ResponsesWatch implements Watch {
       if (!isStreamed) this.opened++;
       this.closed++;
     }
-    return true;
+    // Clients match events by the ids of items.
+    return type !== 'response.output_item.added' || !isStreamed || !isBlank(item['id']);
   }
 }
