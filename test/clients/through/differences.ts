@@ -176,6 +176,7 @@ export const DIFFERENCES: readonly Difference[] = [
     ways: ['events'],
     reason: 'The framing is not what the SDK expects.',
     faults: {
+      'openai-chat': 'chat/done-padded',
       gemini: `
         gemini/done gemini/json-array sse/comments sse/comments-inside sse/empty-data sse/keepalive-as-data
         sse/last-line-only sse/ndjson sse/no-blank-lines sse/no-last-line-end sse/trailing-garbage

@@ -35,6 +35,8 @@ const samples = samplesOf({
   '**[custom_tool_call].id': ['ctc_alpha', 'ctc_beta'],
   'input[local_shell_call_output].id': ['call_alpha', 'call_beta'],
   '**[reasoning].id': ['rs_alpha', 'rs_beta'],
+  // Reasoning that repeats its summary is read once.
+  '**[reasoning].content[].text': ['gamma', 'delta'],
   top_p: [0.5, 0.25],
   'tool_choice(allowed_tools).tools': [[{ type: 'function', name: 'alpha' }], [{ type: 'function', name: 'beta' }]],
   'input[local_shell_call].action.env': [{ alpha: 'a' }, { beta: 'b' }],

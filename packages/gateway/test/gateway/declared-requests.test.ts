@@ -303,6 +303,12 @@ const REFUSED: readonly Refusal[] = [
     to: others('openai-responses'),
     why: 'a compaction replaces the conversation, and only OpenAI can read it',
   },
+  {
+    call: /anthropic/,
+    paths: ['thread(continue)'],
+    to: others('anthropic-messages'),
+    why: 'Anthropic has the messages before; the SDK sends them all after this error',
+  },
 ];
 
 const met = new Set<Refusal>();
