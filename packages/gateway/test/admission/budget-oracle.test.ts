@@ -10,6 +10,7 @@ import {
   createBudget,
   createRandom,
   FAULTS,
+  Hearing,
   type Network,
   type OracleNode,
   type Outcome,
@@ -27,11 +28,8 @@ const ROUNDS = IS_NIGHT ? 12 : 1;
 
 const CLIENTS = 12;
 
-/** The part of the budget that a node uses which alone has lost the server. */
+/** The part of the budget that a node uses at most which alone has lost the server. */
 const PART = 0.5;
-
-/** What others have reserved since a node received its last reply, when all lose the server at once: one request. */
-const ON_THE_WAY = 0.105;
 
 /** How long a call may take. */
 const TIMEOUT_MS = 400;
@@ -52,7 +50,8 @@ describe.each(Object.keys(SERVERS) as ServerName[])('%s', (name) => {
           const seed = SEED + round;
           const random = createRandom(seed);
           const accounts = new Accounts(random);
-          const { cluster, networks } = await startOracle(name, nodes, accounts);
+          const hearing = new Hearing();
+          const { cluster, networks } = await startOracle(name, nodes, accounts, hearing);
           const server = await useServer(name);
           const account = createBudget(`team=${round}`);
           const last = cluster.at(-1);
@@ -62,7 +61,7 @@ describe.each(Object.keys(SERVERS) as ServerName[])('%s', (name) => {
             await last.backend.close();
           };
           const outcome = await spend({
-            ...{ account, nodes: cluster, accounts, random, clients: CLIENTS },
+            ...{ account, nodes: cluster, accounts, hearing, random, clients: CLIENTS },
             fault: () => fault.run({ server, networks, killNode }),
           });
           const from = performance.now();
@@ -72,9 +71,15 @@ describe.each(Object.keys(SERVERS) as ServerName[])('%s', (name) => {
               await expect
                 .poll(async () => (await backend.list())[0], { timeout: 45_000 })
                 .toMatchObject({ spent: accounts.readLedger(account.of), reserved: 0 });
-          print(`${name}, ${nodes} nodes, ${title}, seed ${seed}`, outcome, account.micros, performance.now() - from);
+          const bound = hearing.bound / account.micros;
+          print(
+            `${name}, ${nodes} nodes, ${title}, seed ${seed}, bound ${(1 + bound).toFixed(3)}`,
+            outcome,
+            account.micros,
+            performance.now() - from,
+          );
           expect(outcome.admitted).toBeGreaterThan(10);
-          expect(outcome.most).toBeLessThanOrEqual(account.micros * (1 + (fault.isPartial ? PART : ON_THE_WAY)));
+          expect(outcome.most).toBeLessThanOrEqual(account.micros + Math.min(hearing.bound, account.micros * PART));
           await closeBackends();
         }
       },
@@ -91,7 +96,8 @@ test.each([1, 2])('memory, %d nodes: each has a budget of its own', async (nodes
     isDead: false,
   }));
   const fault = async (): Promise<void> => undefined;
-  const outcome = await spend({ account, nodes: cluster, accounts, random, clients: CLIENTS, fault });
+  const hearing = new Hearing();
+  const outcome = await spend({ account, nodes: cluster, accounts, hearing, random, clients: CLIENTS, fault });
   print(`memory, ${nodes} nodes`, outcome, account.micros, 0);
   expect(outcome.most).toBeLessThanOrEqual(account.micros * nodes);
 });
@@ -101,14 +107,19 @@ async function startOracle(
   name: ServerName,
   count: number,
   accounts: Accounts,
+  hearing: Hearing,
 ): Promise<{ cluster: OracleNode[]; networks: Network[] }> {
   const prefix = createPrefix();
   const server = await useServer(name);
   const networks = Array.from({ length: count }, () => ({ delayMs: 0, isLossy: false }));
   const cluster = await Promise.all(
-    networks.map(async (network) => {
+    networks.map(async (network, index) => {
       const createDriver = (events: DriverEvents): Driver =>
-        new UnreliableDriver(server.createDriver({ prefix, connectTimeoutMs: 1000 }, events), network);
+        new UnreliableDriver(
+          server.createDriver({ prefix, connectTimeoutMs: 1000 }, events),
+          network,
+          (operation, request, reply) => hearing.receive(index, operation, request, reply),
+        );
       const options = { prefix, nodes: count, readSpending: accounts.readSpending, timeoutMs: TIMEOUT_MS, createDriver };
       return { backend: await createNode(name, options), isDead: false };
     }),

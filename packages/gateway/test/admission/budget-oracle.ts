@@ -58,6 +58,66 @@ export interface OracleNode {
   isDead: boolean;
 }
 
+/**
+ * What nodes have done through the server, and what each of them has heard of it. While a node admits requests without the server, it does not know
+ * what the others reserve and are charged after its last reply: by so much a budget can be exceeded.
+ */
+export class Hearing {
+  readonly #done: { readonly node: number; readonly at: number; readonly micros: number }[] = [];
+  /** When the server had the states that each node has received, by the clock of the server. */
+  readonly #heard = new Map<number, number[]>();
+  /** Requests that were admitted with the server. */
+  readonly #shared = new Set<string>();
+  /** How much each node had heard when it admitted requests without the server. */
+  readonly #deaf = new Map<number, Set<number>>();
+
+  /** A node has received the reply to a call, perhaps late. Only admissions wait for each other: reads may lack those that run beside them. */
+  receive(node: number, operation: Operation, request: string, reply: unknown): void {
+    if ((operation !== 'take' && operation !== 'end') || !Array.isArray(reply)) return;
+    const [status, time] = reply as unknown[]; // an array of unknown values
+    const at = Number(time);
+    if (operation === 'take' && (status === 'taken' || status === 'short')) this.#listHeard(node).push(at);
+    if (status !== 'taken') return;
+    // A claim or the endings of these tests.
+    const {
+      member,
+      micros,
+      endings = [],
+    } = JSON.parse(request) as { member: string; micros?: number; endings?: { charged?: number }[] };
+    if (operation === 'take') this.#shared.add(member);
+    this.#done.push({ node, at, micros: (micros ?? 0) + endings.reduce((sum, { charged }) => sum + (charged ?? 0), 0) });
+  }
+
+  /** A node has admitted a request: without the server, unless it has received a reply to it. */
+  admit(node: number, member: string): void {
+    if (this.#shared.has(member)) return;
+    const times = this.#deaf.get(node) ?? new Set();
+    times.add(this.#listHeard(node).length);
+    this.#deaf.set(node, times);
+  }
+
+  /** By how much the nodes together may exceed a budget; known when they have ended. */
+  get bound(): number {
+    const most = [...this.#deaf].map(([node, times]) => Math.max(...[...times].map((heard) => this.#sumUnheard(node, heard))));
+    return most.reduce((sum, micros) => sum + micros, 0);
+  }
+
+  /** What others have reserved and were charged between two replies to a node. In the same millisecond, it may not have heard of it. */
+  #sumUnheard(node: number, heard: number): number {
+    const replies = this.#listHeard(node);
+    const from = Math.max(0, ...replies.slice(0, heard));
+    const till = replies[heard] ?? Number.POSITIVE_INFINITY;
+    const unheard = this.#done.filter((one) => one.node !== node && one.at >= from && one.at <= till);
+    return unheard.reduce((sum, { micros }) => sum + micros, 0);
+  }
+
+  #listHeard(node: number): number[] {
+    const known = this.#heard.get(node) ?? [];
+    this.#heard.set(node, known);
+    return known;
+  }
+}
+
 /** What clients have done with a budget. */
 export interface Outcome {
   readonly admitted: number;
@@ -71,6 +131,7 @@ export interface SpendOptions {
   readonly account: AccountLimit;
   readonly nodes: readonly OracleNode[];
   readonly accounts: Accounts;
+  readonly hearing: Hearing;
   readonly random: () => number;
   readonly clients: number;
   /** What happens while they spend. */
@@ -101,12 +162,13 @@ let count = 0;
 
 async function spendAs(
   client: number,
-  { account, nodes, accounts, random }: SpendOptions,
+  { account, nodes, accounts, hearing, random }: SpendOptions,
   sums: { admitted: number; refused: number; most: number; running: number },
   state: { readonly isOver: boolean },
 ): Promise<void> {
   for (let turn = client; !state.isOver; turn++) {
-    const node = nodes[turn % nodes.length];
+    const index = turn % nodes.length;
+    const node = nodes[index];
     if (!node || node.isDead) {
       await pace(5);
       continue;
@@ -120,6 +182,7 @@ async function spendAs(
       await pace(10);
       continue;
     }
+    hearing.admit(index, member);
     sums.admitted++;
     sums.running += micros;
     sums.most = Math.max(sums.most, accounts.readPaid(account.of) + sums.running);
@@ -139,10 +202,13 @@ const REFUSED = (): { result: 'unread' } => ({ result: 'unread' });
 export class UnreliableDriver implements Driver {
   readonly #driver: Driver;
   readonly #network: Network;
+  readonly #onReply: ((operation: Operation, request: string, reply: unknown) => void) | undefined;
 
-  constructor(driver: Driver, network: Network) {
+  /** `onReply`: a reply was received, perhaps late. */
+  constructor(driver: Driver, network: Network, onReply?: (operation: Operation, request: string, reply: unknown) => void) {
     this.#driver = driver;
     this.#network = network;
+    this.#onReply = onReply;
   }
 
   get name(): string {
@@ -166,6 +232,7 @@ export class UnreliableDriver implements Driver {
     const { delayMs, isLossy } = this.#network;
     if (isLossy) throw new Error('the reply was lost');
     if (delayMs > 0) await pace(delayMs);
+    this.#onReply?.(operation, request, reply);
     return reply;
   }
 
@@ -214,8 +281,8 @@ const disturb = (networks: readonly Network[], network: Network, ms: number): Pr
     () => networks.map((one) => Object.assign(one, { delayMs: 0, isLossy: false })),
   );
 
-/** Everything that happens to a server of limits, and to nodes. `isPartial`: nodes do not all lose the server at the same time. */
-export const FAULTS: Record<string, { readonly isPartial?: true; readonly run: (context: FaultContext) => Promise<unknown> }> = {
+/** Everything that happens to a server of limits, and to nodes. */
+export const FAULTS: Record<string, { readonly run: (context: FaultContext) => Promise<unknown> }> = {
   none: { run: () => pace(500) },
   'killed and restarted': {
     run: ({ server }) =>
@@ -236,7 +303,6 @@ export const FAULTS: Record<string, { readonly isPartial?: true; readonly run: (
   },
   'slow for all nodes': { run: ({ networks }) => disturb(networks, { delayMs: 700, isLossy: false }, 1200) },
   'slow for one node': {
-    isPartial: true,
     run: ({ networks }) => disturb(networks.slice(1), { delayMs: 700, isLossy: false }, 1200),
   },
   'replies lost': { run: ({ networks }) => disturb(networks, { delayMs: 0, isLossy: true }, 1200) },

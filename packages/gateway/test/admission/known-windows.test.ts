@@ -132,3 +132,113 @@ test('nodes that know the same together spend no more than the budget, whatever 
     }),
   );
 });
+
+test('a node that has lost the server leaves to others what it has given back', async () => {
+  const [one, other] = [createNode(2), createNode(2)];
+  one.hold('a', 800, 5);
+  one.see(0, 800, 5);
+  one.end('a', 100).settledAt = 6;
+  other.hold('b', 200, 7);
+  other.see(100, 200, 7);
+  expect(await one.readLeft()).toBe(400);
+  expect(await other.readLeft()).toBe(250);
+});
+
+test('a node keeps nothing of what it may have given back: the reply was lost', async () => {
+  const { hold, see, end, readLeft } = createNode(2);
+  hold('a', 800, 5);
+  see(0, 800, 5);
+  end('a', 100).isTold = true;
+  expect(await readLeft()).toBe(400);
+});
+
+/** What happens while the server is used: a request of a node, or its end, whose call or reply may get lost. */
+type Act = { readonly node: number } & (
+  | { readonly type: 'take'; readonly micros: number }
+  | { readonly type: 'end'; readonly share: number; readonly fate: 'settled' | 'reply lost' | 'not sent' }
+);
+
+const arbitraryAct = (nodes: number): fc.Arbitrary<Act> => {
+  const node = fc.nat({ max: nodes - 1 });
+  return fc.oneof(
+    fc.record({ node, type: fc.constant('take' as const), micros: fc.integer({ min: 1, max: 900 }) }),
+    fc.record({
+      ...{ node, type: fc.constant('end' as const), share: fc.constantFrom(0, 0.1, 1) },
+      fate: fc.constantFrom('settled' as const, 'settled' as const, 'reply lost' as const, 'not sent' as const),
+    }),
+  );
+};
+
+/** A node that uses a server, what it runs, and what others have reserved and were charged since its last reply. */
+type Player = ReturnType<typeof createNode> & { readonly running: { name: string; micros: number }[]; unheard: number };
+
+/** A server without faults, which several nodes use in turns until they lose it. */
+class Play {
+  readonly #nodes: readonly Player[];
+  #spent = 0;
+  #reserved = 0;
+  #at = 0;
+  #paid = 0;
+
+  constructor(count: number) {
+    this.#nodes = Array.from({ length: count }, () => ({ ...createNode(count), running: [], unheard: 0 }));
+  }
+
+  async act(act: Act): Promise<void> {
+    const node = this.#nodes[act.node];
+    if (!node) return;
+    this.#at++;
+    await node.clock.advance(1);
+    if (act.type === 'take') this.#take(node, act.micros);
+    else this.#end(node, act);
+  }
+
+  #take(node: Player, micros: number): void {
+    if (this.#spent + this.#reserved + micros <= DAY.micros) {
+      const name = String(this.#at);
+      this.#reserved += micros;
+      for (const other of this.#nodes) other.unheard += micros;
+      node.running.push({ name, micros });
+      node.hold(name, micros, this.#at);
+    }
+    node.see(this.#spent, this.#reserved, this.#at);
+    node.unheard = 0;
+  }
+
+  #end(node: Player, { share, fate }: Act & { type: 'end' }): void {
+    const oldest = node.running.shift();
+    if (!oldest) return;
+    const charged = Math.floor(oldest.micros * share);
+    const ended = node.end(oldest.name, charged);
+    this.#paid += charged;
+    if (fate === 'not sent') return;
+    this.#reserved -= oldest.micros;
+    this.#spent += charged;
+    for (const other of this.#nodes) if (other !== node) other.unheard += charged;
+    if (fate === 'settled') ended.settledAt = this.#at;
+    else ended.isTold = true;
+  }
+
+  /** What all nodes spend when each uses what is left to it, and what they have not heard of each other. */
+  async lose(): Promise<{ most: number; unheard: number }> {
+    let most = this.#paid;
+    for (const { readLeft, running } of this.#nodes)
+      most += Math.max(0, await readLeft()) + running.reduce((sum, { micros }) => sum + micros, 0);
+    return { most, unheard: this.#nodes.reduce((sum, node) => sum + node.unheard, 0) };
+  }
+}
+
+test('nodes that lose the server exceed a budget by no more than they have not heard of each other', async () => {
+  const scene = fc
+    .integer({ min: 1, max: 3 })
+    .chain((count) => fc.tuple(fc.constant(count), fc.array(arbitraryAct(count), { maxLength: 12 })));
+  await fc.assert(
+    fc.asyncProperty(scene, async ([count, acts]) => {
+      const play = new Play(count);
+      for (const act of acts) await play.act(act);
+      const { most, unheard } = await play.lose();
+      expect(most).toBeLessThanOrEqual(DAY.micros + unheard);
+    }),
+    { numRuns: 600 },
+  );
+});

@@ -251,7 +251,10 @@ export class SharedBackend implements LimitBackend {
 
   async #sendEndings(endings: readonly HeldEnding[]): Promise<void> {
     if (this.#batch?.endings === endings) this.#batch = undefined;
-    const reply = await this.#try('end', { endings: endings.map(({ sent }) => sent) });
+    const onSent = (): void => markTold(endings);
+    // Requests that are admitted before the reply must not use what may have been given back.
+    if (this.isShared) onSent();
+    const reply = await this.#try('end', { endings: endings.map(({ sent }) => sent) }, { onSent });
     if (reply) return markSettled(endings, reply);
     for (const { sent, ended } of endings) {
       const { member, slots, corrections, keys, charged } = sent;
@@ -429,6 +432,7 @@ export class SharedBackend implements LimitBackend {
       if (leases.length > 0) this.#markShared(batch, await this.#callIn(epoch, 'renew', { node: this.#node, leases }));
     }
     for (let batch = this.#listUnsent(); batch.length > 0; batch = this.#listUnsent()) {
+      markTold(batch);
       markSettled(batch, await this.#callIn(epoch, 'end', { endings: batch.map(({ sent }) => sent) }));
       for (const { sent } of batch) this.#unsent.delete(sent.member);
     }
@@ -577,6 +581,11 @@ interface HeldEnding {
 
 const markSettled = (endings: readonly HeldEnding[], { now }: Reply): void => {
   for (const { ended } of endings) if (ended) ended.settledAt = now;
+};
+
+/** Until the reply is received, the server may or may not have charged them. */
+const markTold = (endings: readonly HeldEnding[]): void => {
+  for (const { ended } of endings) if (ended) ended.isTold = true;
 };
 
 /** The reservation for nodes that are not there, of one window. */

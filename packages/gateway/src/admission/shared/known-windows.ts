@@ -28,6 +28,8 @@ export interface Ended {
   readonly endedAt: number;
   /** The time of the server when it charged this; undefined until it has. */
   settledAt: number | undefined;
+  /** The server was told, and may have charged this although its reply was not received. */
+  isTold: boolean;
 }
 
 /** A window as the server has it. */
@@ -68,7 +70,7 @@ export class KnownWindows {
 
   /** A request has ended. The result is to be told when the server has charged it. */
   end({ keys, micros, sharedAt }: Held, charged: number): Ended {
-    const ended = { charged, micros, sharedAt, endedAt: this.#options.clock.now(), settledAt: undefined };
+    const ended = { charged, micros, sharedAt, endedAt: this.#options.clock.now(), settledAt: undefined, isTold: false };
     for (const key of keys) {
       const window = this.#windows.get(key);
       if (!window) continue;
@@ -154,39 +156,48 @@ export class KnownWindows {
     const key = nameWindow(account);
     const window = this.#windows.get(key);
     if (!window) return { left: 0, spent: 0, isKnown: false };
-    const { used, held, known, charged } = this.#sumOwn(key, window);
+    const { used, held, known, kept, charged } = this.#sumOwn(key, window);
     const nodes = this.#options.countNodes();
-    const others = this.#sumOthers(key, window);
+    const others = Math.max(0, window.reserved - known);
     const rest = account.micros - window.spent;
-    const free = rest - others - known;
+    const free = rest - others - kept;
     const part = nodes <= 1 ? rest - others : Math.min(rest / nodes, (rest - others) / (nodes - 1));
-    const most = free < 0 ? known + free : Math.max(known, Math.floor(part));
+    const most = free < 0 ? kept + free : Math.max(kept, Math.floor(part));
     const spent = Math.max(window.spent, window.ledger?.spent ?? 0) + charged;
     return { left: Math.min(most - used, account.micros - spent - held), spent, isKnown: true };
   }
 
   /**
-   * What this node has of a window: `held` now; `charged` since the ledger was read; `used`, held and charged since the state of the server
-   * that is known, which has `known` of what it held.
+   * What this node has of a window: `held` now; `charged` since the ledger was read; `used`, held and charged since the state of the server that is
+   * known. That state has `known` of what this node held. It keeps `kept` of it: others may have taken what it has given back.
    */
-  #sumOwn(key: string, window: KnownWindow): { held: number; charged: number; used: number; known: number } {
-    const { at, seenAt, ledger } = window;
-    const sums = { held: 0, charged: 0, used: 0, known: 0 };
+  #sumOwn(key: string, window: KnownWindow): OwnSums {
+    const { at, ledger } = window;
+    const sums = { held: 0, charged: 0, used: 0, known: 0, kept: 0 };
     for (const { keys, micros, sharedAt } of this.#options.held.values()) {
       if (!keys.includes(key)) continue;
       sums.held += micros;
       if (sharedAt !== undefined && sharedAt <= at) sums.known += micros;
     }
     sums.used = sums.held;
-    for (const { charged, micros, sharedAt, endedAt } of window.ended) {
-      sums.used += charged;
-      if (endedAt >= (ledger?.readAt ?? Number.POSITIVE_INFINITY)) sums.charged += charged;
-      // Told to the server only after it had replied.
-      if (sharedAt !== undefined && sharedAt <= at && endedAt >= seenAt) sums.known += micros;
+    sums.kept = sums.known;
+    for (const ended of window.ended) {
+      sums.used += ended.charged;
+      if (ended.endedAt >= (ledger?.readAt ?? Number.POSITIVE_INFINITY)) sums.charged += ended.charged;
+      if (!wasHeld(ended, window)) continue;
+      sums.known += ended.micros;
+      if (!isGivenBack(ended)) sums.kept += ended.micros;
     }
     return sums;
   }
 }
+
+/** What a node has of a window. */
+type OwnSums = Readonly<Record<'held' | 'charged' | 'used' | 'known' | 'kept', number>>;
+
+/** Whether the known state of the server has the reservation of a request: its end was told only after the reply. */
+const wasHeld = ({ sharedAt, endedAt }: Ended, { at, seenAt }: KnownWindow): boolean =>
+  sharedAt !== undefined && sharedAt <= at && endedAt >= seenAt;
 
 /** A window as the server had it; as the ledger has it, when the server never replied or long ago. */
 interface KnownWindow extends View {
@@ -214,13 +225,15 @@ const isNewer = (view: View, known: View): boolean =>
   view.at > known.at ||
   (view.at === known.at && view.spent + view.reserved >= known.spent + known.reserved);
 
+/** Whether the server may have charged a request, so that others can use the rest of what it held. */
+const isGivenBack = ({ settledAt, isTold }: Ended): boolean => isTold || settledAt !== undefined;
+
 /** Many endings as one, which counts until the next reply of the server. */
-function sumUp({ at, seenAt, ended }: KnownWindow): Ended {
+function sumUp(window: KnownWindow): Ended {
   let sum = 0;
-  for (const { charged, micros, sharedAt, endedAt } of ended)
-    sum += charged - (sharedAt !== undefined && sharedAt <= at && endedAt >= seenAt ? micros : 0);
-  const last = ended.at(-1)?.endedAt ?? 0;
-  return { charged: sum, micros: 0, sharedAt: undefined, endedAt: last, settledAt: 0 };
+  for (const ended of window.ended) sum += ended.charged - (wasHeld(ended, window) && !isGivenBack(ended) ? ended.micros : 0);
+  const last = window.ended.at(-1)?.endedAt ?? 0;
+  return { charged: sum, micros: 0, sharedAt: undefined, endedAt: last, settledAt: 0, isTold: true };
 }
 
 /** How often what others have spent is read while the server is away. */
