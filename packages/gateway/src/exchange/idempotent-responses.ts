@@ -23,13 +23,14 @@ export interface KeyedResponse {
   state: 'running' | 'stored' | 'dropped';
   /** Resolves when the request has ended. */
   readonly ended: Promise<SharedEnd>;
+  /** Resolves `ended`. */
+  readonly end: (end: SharedEnd) => void;
   /** Read while the request runs; known from then on. */
   facts: () => BodyFacts;
 }
 
 interface Entry extends KeyedResponse {
   readonly share: Share;
-  readonly end: (end: SharedEnd) => void;
   finishedAt: number;
 }
 
@@ -74,10 +75,13 @@ export class IdempotentResponses {
     return this.#entries.size - this.#finished.size;
   }
 
-  /** The request that had this key before. */
+  /** The request that had this key before. One whose clients have left has no response for another, also while it still runs. */
   find(name: string): KeyedResponse | undefined {
     this.#sweep();
-    return this.#entries.get(name);
+    const entry = this.#entries.get(name);
+    if (entry?.state !== 'running' || entry.log.state !== 'broken') return entry;
+    this.#remove(entry);
+    return undefined;
   }
 
   /** A request with a new key begins. */
@@ -105,10 +109,11 @@ export class IdempotentResponses {
    * The request has ended. Only complete successful responses are stored: after any other end the key is free, so that a
    * retry is sent upstream again.
    */
-  finish({ name }: KeyedResponse, end: SharedEnd): void {
-    const entry = this.#entries.get(name);
-    if (entry?.state !== 'running') return;
-    entry.end(end);
+  finish(ended: KeyedResponse, end: SharedEnd): void {
+    ended.end(end);
+    const entry = this.#entries.get(ended.name);
+    // Another request may have the key by now.
+    if (entry !== ended || entry.state !== 'running') return;
     if (end.error || end.status >= 400 || end.ending !== 'answered' || entry.log.state === 'broken') {
       this.#remove(entry);
       return;

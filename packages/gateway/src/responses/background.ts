@@ -89,6 +89,8 @@ class BackgroundRun implements EventLog {
       connection.response.destroy();
     };
     streams.enter(connection);
+    // Before it ran, the connection of its client stood for it.
+    if (request.connection.stopError) connection.stop(request.connection.stopError);
     let error: Result['error'];
     try {
       const conversation = new Conversation({ ...request, connection, observer: undefined }, services);

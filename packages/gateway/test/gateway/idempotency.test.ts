@@ -463,6 +463,44 @@ describe('limits', () => {
   });
 });
 
+describe('a client that leaves while the rest is read for its usage (on_disconnect: drain)', () => {
+  test('frees its key: the request is sent upstream again, and both are charged', async () => {
+    const providers = Object.fromEntries(
+      Object.entries(providersAt(faultd)).map(([name, provider]) => [name, { ...provider, on_disconnect: 'drain' }]),
+    );
+    const draining = await startGateway({
+      config: { providers, limits: { retries: 0 } },
+      store,
+    });
+    const { until, go } = gate();
+    const { before, after } = cutAfter('openai-chat', 'two');
+    faultd.play([
+      { send: streamHead() },
+      { send: chunk(before.join('')) },
+      until,
+      { send: chunk(after.join('')) },
+      { send: LAST_CHUNK },
+    ]);
+    const request = asking(CHAT, true, newKey());
+    const first = await begin(request, draining.url);
+    await first.sees('two');
+    const id = /x-sluice-request-id: (\S+)/i.exec(first.received.toString())?.[1];
+    first.reset();
+    await eventually(() => draining.services.streams.underWay.some(({ isGone }) => isGone));
+    faultd.play(good(CHAT, true));
+    const second = await ask(draining.url, request);
+    expect([second.status, reused(second)]).toEqual([200, 'new']);
+    // The first ends after the second: it must not end what the second has begun.
+    go();
+    expect(await findRow(id)).toMatchObject({ ending: 'client_aborted', input_tokens: 11, output_tokens: 5 });
+    const third = await ask(draining.url, request);
+    expect([reused(third), third.body.equals(second.body)]).toEqual(['replayed', true]);
+    // Since the second script.
+    expect(faultd.served).toHaveLength(1);
+    await draining.close();
+  });
+});
+
 describe('shutdown', () => {
   test('both clients get the error of the gateway, also when the first has left', async () => {
     for (const leaves of [false, true]) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { REVOKED } from '../../src/exchange/types.ts';
 import { type ExchangeRow, openStore, type Store } from '../../src/store/index.ts';
 import { eventually, type Started, startGateway } from '../gateway/start.ts';
 import { startUpstream, type Upstream } from './upstreams.ts';
@@ -117,6 +118,38 @@ describe('a background response', () => {
     expect(gateway.services.streams.stopKey(callerOf(body.id), error)).toBe(1);
     await waitForEnd(body.id);
     expect((await call(`responses/${body.id}`)).body).toMatchObject({ status: 'failed' });
+  });
+
+  test('does not begin when its key is revoked while the response is being stored', async () => {
+    const before = upstream.got.length;
+    let goOn: () => void = () => undefined;
+    const written = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const saved: string[] = [];
+    const { kept } = gateway;
+    if (!kept) throw new Error('the gateway keeps no responses');
+    const journal = kept.journal;
+    kept.journal = {
+      saved: ({ id }) => {
+        saved.push(id);
+        return written;
+      },
+      used: () => undefined,
+      removed: () => undefined,
+    };
+    try {
+      const asked = ask({ background: true });
+      const [id = ''] = await eventually(() => saved.length > 0 && saved);
+      gateway.services.streams.stopKey(callerOf(id), REVOKED);
+      goOn();
+      await asked;
+      await waitForEnd(id);
+      expect((await call(`responses/${id}`)).body).toMatchObject({ status: 'failed', error: { message: REVOKED.message } });
+      expect(upstream.got.length).toBe(before);
+    } finally {
+      kept.journal = journal;
+    }
   });
 
   test('of a repeated request with an Idempotency-Key is the first one', async () => {
