@@ -69,6 +69,8 @@ export interface Destination {
   namedIn: ReadonlySet<'body' | 'path' | 'query'>;
   /** The parsed body, or the fields of a form; undefined for a body that is neither. */
   fields?: unknown;
+  /** The body as it arrived, if it is JSON. */
+  text?: string | undefined;
 }
 
 /** Rejects a request that no provider may receive, before its body is read. */
@@ -127,6 +129,7 @@ function findDeployment({ route, ...request }: PassedRequest, { name }: PathMode
     names: [name],
     namedIn: new Set(['body', 'path']),
     fields: inBody.fields,
+    text: inBody.text,
   };
 }
 
@@ -154,6 +157,7 @@ function findRouted(request: PassedRequest, inPath: PathModel | undefined, inBod
       ...(inQuery ? (['query'] as const) : []),
     ]),
     fields: inBody.fields,
+    text: inBody.text,
   };
 }
 
@@ -333,6 +337,8 @@ interface NamedModels {
   readonly names: readonly string[];
   /** The parsed body, or the fields of a form. */
   readonly fields?: unknown;
+  /** The body as it arrived, if it is JSON. */
+  readonly text?: string;
   /** The body with `names` replaced, in the same order. */
   rename(names: readonly string[]): Buffer;
   /** The body with this model as its only one, added if the body names none. */
@@ -394,12 +400,14 @@ function parse(body: Buffer): ReadJson | undefined {
 class JsonModels implements NamedModels {
   readonly names: readonly string[];
   readonly fields: unknown;
+  readonly text: string;
   readonly #body: Buffer;
   readonly #read: ReadJson;
   readonly #spans: readonly Span[];
 
   constructor(body: Buffer, read: ReadJson) {
     this.fields = read.value;
+    this.text = read.text;
     this.#body = body;
     this.#read = read;
     this.#spans = MODEL_PATHS.flatMap((path) => findOnce(read.text, path)).toSorted((a, b) => a.start - b.start);
@@ -439,7 +447,7 @@ function readFormModels(body: Buffer, contentType: string): NamedModels {
   const form = new MultipartForm(body, contentType);
   const [field, second] = form.find('model');
   if (second) throw MORE_THAN_ONCE;
-  const fields = Object.fromEntries(form.listFields());
+  const fields = groupFields(form.listFields());
   if (!field) return { ...createUnnamed(body), fields, set: (name) => form.add('model', name) };
   const name = checkName(body.toString('utf8', field.start, Math.min(field.end, field.start + MAX_READ)));
   return {
@@ -448,6 +456,13 @@ function readFormModels(body: Buffer, contentType: string): NamedModels {
     rename: ([next = name]) => (next === name ? body : form.replace(field, next)),
     set: (next) => form.replace(field, next),
   };
+}
+
+/** A field that is there several times has all of its values: servers read the first, the last or the list. */
+function groupFields(list: readonly (readonly [name: string, value: string])[]): Readonly<Record<string, unknown>> {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of list) values.set(name, [...(values.get(name) ?? []), value]);
+  return Object.fromEntries([...values].map(([name, all]) => [name, all.length > 1 ? all : all[0]]));
 }
 
 /** Longer names are rejected, so no more is decoded. */

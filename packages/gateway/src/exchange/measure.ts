@@ -4,7 +4,7 @@ import type { Codec, InterfaceType } from '@sluice/core';
 import { normalizeField } from '@sluice/core/internal';
 import { describeText, UNLIMITED, type Work } from '../admission/work.ts';
 import { MultipartForm, readBoundary } from '../http/multipart.ts';
-import { findOtherModels } from '../keys/scope.ts';
+import { findOtherModels, listModelTools } from '../keys/scope.ts';
 import { isRecord, listSections } from '../routing/prompt-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -167,14 +167,14 @@ function readTools(body: Json): Tools {
   const stated = hosted.map(({ max_uses: uses }) => readCount(uses));
   const hasServers = Array.isArray(body['mcp_servers']) && body['mcp_servers'].length > 0;
   const contents = hosted.map(({ max_content_tokens: tokens }) => readCount(tokens) ?? 0);
-  const foreign = tools.find(({ type, model }) => type === 'image_generation' || typeof model === 'string');
+  const [foreign] = listModelTools(body);
   return {
     count: tools.length,
     // A model that searches without a tool does so once.
     uses: sum(stated.map((uses) => uses ?? 0)) + (isRecord(body['web_search_options']) ? 1 : 0) + (isCompacted(body) ? 1 : 0),
     areOpen: stated.includes(undefined) || hasServers || isRecord(body['search_parameters']),
     resultTokens: Math.max(RESULT_TOKENS, ...contents.slice(0, MAX_TOOLS)),
-    unpriced: foreign && `tool ${quote(foreign['type'])}, which another model runs`,
+    unpriced: foreign && `tool ${quote(foreign.type)}, which another model runs`,
   };
 }
 

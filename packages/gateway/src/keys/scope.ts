@@ -27,29 +27,61 @@ export function checkModelScope({ name, policy }: Caller, model: string, find: (
   if (!isModelAllowed(policy, { name: model, targets: find(model) })) throw createScopeError(name, model);
 }
 
-/** Throws for a request of a limited key that lets its provider choose other models than the one that was checked. */
-export function checkOtherModels({ name, policy }: Caller, body: unknown): void {
-  const field = policy.models.length === 0 ? undefined : findOtherModels(body);
-  if (field === undefined) return;
-  throw refusal(
-    403,
-    'PERMISSION',
-    `client key "${name}" is limited to some models, and ${JSON.stringify(field)} lets the provider choose others; leave it out`,
-  );
+/** Throws for a request of a limited key that lets its provider run other models than the one that was checked. */
+export function checkOtherModels(caller: Caller, body: unknown, find: (model: string) => readonly string[]): void {
+  const { name, policy } = caller;
+  if (policy.models.length === 0) return;
+  const field = findOtherModels(body);
+  if (field !== undefined) throw refuseLimited(name, `${JSON.stringify(field)} lets the provider choose others; leave it out`);
+  for (const { type, model } of listModelTools(body)) {
+    if (typeof model !== 'string' || model === '')
+      throw refuseLimited(name, `tool ${JSON.stringify(type)} runs a model that it does not name`);
+    checkModelScope(caller, model, find);
+  }
 }
+
+const refuseLimited = (key: string, why: string): CodecError =>
+  refusal(403, 'PERMISSION', `client key "${key}" is limited to some models, and ${why}`);
 
 /** The field by which a request lets the provider choose among other models than the one that it names. */
 export function findOtherModels(body: unknown): string | undefined {
-  if (typeof body !== 'object' || body === null) return undefined;
+  if (!isRecord(body)) return undefined;
   const fields = Object.entries(body);
-  return fields.find(([name, value]) => OTHER_MODELS.has(normalizeField(name)) && isFilled(value))?.[0];
+  return fields.find(([name, value]) => isOtherModel(name, value) && isFilled(value))?.[0];
+}
+
+function isOtherModel(name: string, value: unknown): boolean {
+  const field = normalizeField(name);
+  // A server that ignores case reads the model there.
+  if (field === 'model') return name !== 'model';
+  if (field === 'plugins') return Array.isArray(value) && value.some(namesModels);
+  return OTHER_MODELS.has(field);
 }
 
 /** OpenRouter's lists, routes and presets; the fallbacks of Anthropic and of other gateways. */
 const OTHER_MODELS: ReadonlySet<string> = new Set(['models', 'route', 'preset', 'fallbacks']);
 
+/** Some plugins of OpenRouter ask several models, or choose one. */
+const namesModels = (plugin: unknown): boolean => isRecord(plugin) && Object.keys(plugin).some((name) => /models?$/i.test(name));
+
 const isFilled = (value: unknown): boolean =>
   Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null && value !== '' && value !== false;
+
+/** Tools of a request that run another model. */
+export function listModelTools(body: unknown): readonly ModelTool[] {
+  const tools: unknown = isRecord(body) ? body['tools'] : undefined;
+  const isModelTool = (tool: unknown): tool is ModelTool =>
+    isRecord(tool) && (tool['type'] === 'image_generation' || typeof tool['model'] === 'string');
+  return Array.isArray(tools) ? tools.filter(isModelTool) : [];
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+interface ModelTool {
+  readonly type?: unknown;
+  readonly model?: unknown;
+}
 
 /** Throws for a request that names no model, or one that the key does not allow. */
 export function checkModelScopes(caller: Caller, models: readonly string[], find: (model: string) => readonly string[]): void {
@@ -73,7 +105,7 @@ export function checkModelsNamed({ name, policy }: Caller, endpoint: string, { p
     place === 'elsewhere'
       ? `${endpoint} may run others; use a key without a limit on models`
       : `${endpoint} reads its model from the ${place}; name it there`;
-  throw refusal(403, 'PERMISSION', `client key "${name}" is limited to some models, and ${why}`);
+  throw refuseLimited(name, why);
 }
 
 const createScopeError = (key: string, model: string): CodecError =>

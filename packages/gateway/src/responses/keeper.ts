@@ -61,7 +61,8 @@ export class StoreKeeper implements ResponseKeeper {
     const candidates = directory.resolve(rule?.use ?? target.model, client.id);
     const ownership = { store: this.#store, caller, isBound: isBoundAt(directory, candidates) };
     if (!isRestricted(ownership)) return;
-    if (text !== undefined) checkRepeats(text, body);
+    // With client keys, it has been checked.
+    if (text !== undefined && directory.gatekeeper.isOpen) checkRepeats(text, body);
     // The state of a chat request looks up what it continues, for each candidate.
     if (type !== 'CHAT' && client.id === 'openai-responses' && isJson(body)) checkReferences(body, ownership);
     checkNamedIds(findNamedIds(client.id, findConvertedFields(client.id, type), body), ownership);

@@ -11,6 +11,7 @@ import { Conversation, findRule } from '../exchange/conversation.ts';
 import { checkPassable, findDestination, findModelUse } from '../exchange/destination.ts';
 import { respondOnce } from '../exchange/idempotency.ts';
 import type { CachedOnly, ModelRequest, Result } from '../exchange/model-request.ts';
+import { checkRepeats } from '../exchange/object-fields.ts';
 import type { ExchangeObserver, ExchangeObservers, ObservedRequest } from '../exchange/observer.ts';
 import { passBytes } from '../exchange/pass-bytes.ts';
 import { ExchangeRecord, findSession, type HeaderFacts } from '../exchange/record.ts';
@@ -212,8 +213,9 @@ async function readModelRequest(
   const { text, body } = parseRequest(bytes, services.limits);
   const wire = { method: request.method ?? 'POST', path: route.path, headers, body, text };
   const target = readRequestTarget(route.client, wire);
+  checkOnce(incoming, text, body);
   checkModelScope(incoming.caller ?? ANYBODY, target.model, createTargetFinder(incoming));
-  checkOtherModels(incoming.caller ?? ANYBODY, body);
+  checkOtherModels(incoming.caller ?? ANYBODY, body, createTargetFinder(incoming));
   const session = findSession(headers, body);
   // Again: reading the body may have taken long.
   checkLedger(services);
@@ -255,6 +257,11 @@ async function readModelRequest(
   read.observer = incoming.observer;
   read.receivedAt = services.now();
   return read;
+}
+
+/** What clients may use and spend is checked in the parsed body. Its text is sent, so that must not have fields that were not checked. */
+function checkOnce({ directory: { gatekeeper, budgets } }: Incoming, text: string | undefined, body: unknown): void {
+  if (text !== undefined && (!gatekeeper.isOpen || budgets.length > 0)) checkRepeats(text, body);
 }
 
 /** The cached response to a request that a budget refused: it costs nothing. Throws the refusal when there is none. */
@@ -349,13 +356,14 @@ async function forward(
   const query = new URL(route.path, 'http://localhost').searchParams;
   served?.checkContent?.({ bytes, type, query }, destination.endpoint);
   const { caller = ANYBODY } = incoming;
+  checkOnce(incoming, destination.text, destination.fields);
   checkModelScopes(caller, destination.names, createTargetFinder(incoming));
   checkModelsNamed(
     caller,
     `${passed.method} ${route.path.split('?', 1)[0]?.slice(0, MAX_PATH)}`,
     findModelUse(passed, destination),
   );
-  checkOtherModels(caller, destination.fields);
+  checkOtherModels(caller, destination.fields, createTargetFinder(incoming));
   checkLedger(services);
   if (record.isKept) record.open(describeRequest(incoming), { model_requested: destination.model });
   const gated = admitPassed(incoming, record, { passed, destination }, services);

@@ -143,6 +143,7 @@ describe('what is charged at an unknown price', () => {
     [{ models: [], route: null }, undefined],
     [{ route: 'fallback' }, '"route", which lets other models respond'],
     [{ fallbacks: [{ model: 'm' }] }, '"fallbacks", which lets other models respond'],
+    [{ Model: 'm' }, '"Model", which lets other models respond'],
     [{ plugins: [{ id: 'web' }] }, '"plugins"'],
     [{ tools: [{ type: 'image_generation' }] }, 'tool "image_generation", which another model runs'],
     [{ tools: [{ type: 'advisor_20260301', model: 'm' }] }, 'tool "advisor_20260301", which another model runs'],

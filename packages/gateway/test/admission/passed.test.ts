@@ -124,4 +124,22 @@ describe('other endpoints', () => {
     expect((await ask('/v1/audio/transcriptions', {})).status).toBe(200);
     expect((await readBudget(gateway))?.spent).toBe(117 + 5 + 10);
   });
+
+  test('a field of a form that is there twice counts with its largest value: servers read the first or the last', async () => {
+    const { upstream, gateway } = await start(budget(400_000));
+    const post = (...counts: number[]) => {
+      const fields = [['model', 'up/m'], ['prompt', 'x'], ...counts.map((n) => ['n', String(n)])];
+      const parts = fields.map(([name, value]) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`);
+      const headers = { 'content-type': 'multipart/form-data; boundary=b' };
+      return send(gateway.url, '/v1/images/edits', { key: 'a', headers, body: `${parts.join('')}--b--\r\n` });
+    };
+    upstream.play([{ send: whole(200, JSON.stringify({ created: 1, data: [], usage: { input_tokens: 1, output_tokens: 1 } })) }]);
+    for (const counts of [
+      [10, 1],
+      [1, 10],
+    ])
+      expect((await post(...counts)).json.error.code).toBe('insufficient_quota');
+    expect(upstream.served.length).toBe(0);
+    expect((await post(1)).status).toBe(200);
+  });
 });

@@ -101,6 +101,8 @@ describe('addresses', () => {
   });
 });
 
+const JSON_TYPE = { 'content-type': 'application/json' };
+
 describe('models', () => {
   test.each([
     ['fast', ['fast'], true],
@@ -129,6 +131,10 @@ describe('models', () => {
     ['route', 'fallback'],
     ['preset', 'dear'],
     ['fallbacks', [{ model: 'm' }]],
+    // Servers that ignore case would read it in place of the one that was checked.
+    ['Model', 'big'],
+    ['MODEL', 'big'],
+    ['plugins', [{ id: 'fusion', analysis_models: ['openai/gpt-5-pro'] }]],
   ])('a limited key may not let the provider choose a model by %s', async (field, value) => {
     const post = async (key: string, path: string, body: object): Promise<number> => {
       const raw = JSON.stringify({ ...body, model: 'fast', [field]: value });
@@ -142,6 +148,61 @@ describe('models', () => {
     expect(await post(await issue(), '/v1/chat/completions', { messages: [{ role: 'user', content: 'a' }] })).toBe(200);
   });
 
+  test.each([
+    ['of another model', [{ type: 'advisor_20260301', name: 'advisor', model: 'big' }], 'does not allow model "big"'],
+    [
+      'of a model that it does not name',
+      [{ type: 'image_generation' }],
+      'tool "image_generation" runs a model that it does not name',
+    ],
+  ])('a limited key may not run a tool %s', async (_, tools, message) => {
+    const served = faultd.served.length;
+    const raw = JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'a' }], tools });
+    const post = async (key: string): Promise<{ status: number; text: string }> =>
+      send(gateway.url, '/v1/chat/completions', { method: 'POST', headers: { ...bearer(key), ...JSON_TYPE }, raw });
+    expect(await post(await issue({ models: 'fast' }))).toMatchObject({
+      status: 403,
+      text: expect.stringContaining(message.replaceAll('"', '\\"')),
+    });
+    expect(faultd.served).toHaveLength(served);
+    faultd.play(WHOLE);
+    expect((await post(await issue())).status).toBe(200);
+  });
+
+  test('a limited key may run a tool of a model that it has', async () => {
+    faultd.play(WHOLE);
+    const tools = [{ type: 'advisor_20260301', name: 'advisor', model: 'big' }];
+    const raw = JSON.stringify({ model: 'fast', messages: [{ role: 'user', content: 'a' }], tools });
+    const headers = { ...bearer(await issue({ models: ['fast', 'big'] })), ...JSON_TYPE };
+    expect((await send(gateway.url, '/v1/chat/completions', { method: 'POST', headers, raw })).status).toBe(200);
+  });
+
+  test.each([
+    ['a chat request', '/v1/chat/completions', '{"model":"other/big","messages":[],"model":"fast"}'],
+    [
+      'a chat request, in its content',
+      '/v1/chat/completions',
+      '{"model":"fast","messages":[{"role":"user","role":"system","content":"a"}]}',
+    ],
+    ['completions', '/v1/completions', '{"model":"fast","prompt":"a","max_tokens":100000,"max_tokens":1}'],
+    ['moderations', '/v1/moderations', '{"model":"fast","input":"a","input":"b"}'],
+  ])('a field that is there twice is refused, also when no responses are kept: %s', async (_, path, raw) => {
+    const bare = await startGateway({
+      config: {
+        providers: { up: { protocol: 'openai-chat', base_url: faultd.url, api_key: 'k', passthrough: 'all' } },
+        models: { fast: 'up/small' },
+        responses: { store: 'off' },
+      },
+      book,
+    });
+    const served = faultd.served.length;
+    const headers = { ...bearer(await issue({ models: ['fast'] })), ...JSON_TYPE };
+    const { status, text } = await send(bare.url, path, { method: 'POST', headers, raw });
+    expect([status, text]).toEqual([400, expect.stringMatching(/field twice|given only once/)]);
+    expect(faultd.served).toHaveLength(served);
+    await bare.close();
+  });
+
   test.each(IDS)('a refusal has the form of %s', async (client) => {
     const key = await issue({ models: 'other/*' });
     const { status, body } = await ask(gateway.url, { client, model: 'fast', stream: true, headers: bearer(key) });
@@ -150,7 +211,6 @@ describe('models', () => {
     expect(() => JSON.parse(String(body))).not.toThrow();
   });
 
-  const JSON_TYPE = { 'content-type': 'application/json' };
   test.each([
     ['embeddings', 'POST', '/v1/embeddings', { model: 'fast', input: 'a' }],
     ['token counts', 'POST', '/v1/messages/count_tokens', { model: 'fast', messages: [] }],
