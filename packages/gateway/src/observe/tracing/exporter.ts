@@ -135,7 +135,7 @@ interface Waiting {
   readonly bytes: number;
 }
 
-/** A collector that does not respond may let this much wait: with the content of requests, a span has up to 64 KiB. */
+/** A collector that does not respond may let this much wait: with the content of requests, a span has up to 64 Ki characters. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 
 /** Collectors accept 4 MiB and more in one request. */
@@ -144,12 +144,12 @@ const MAX_BATCH_BYTES = 2 * 1024 * 1024;
 /** How long the end of the gateway waits for a collector. */
 const CLOSE_MS = 3000;
 
-/** About what a span holds: its texts, and the names around them. */
+/** About what a span takes in a request: its texts, and the names around them. Escapes can double a text that is JSON itself. */
 function measure({ name, state = '', attributes }: Span): number {
-  let bytes = SPAN_BYTES + name.length + state.length;
+  let bytes = SPAN_BYTES + Buffer.byteLength(name) + Buffer.byteLength(state);
   for (const value of Object.values(attributes)) {
-    if (typeof value === 'string') bytes += value.length;
-    else if (typeof value === 'object' && value !== null) for (const item of value) bytes += item.length;
+    if (typeof value === 'string') bytes += Buffer.byteLength(value);
+    else if (typeof value === 'object' && value !== null) for (const item of value) bytes += Buffer.byteLength(item);
   }
   return bytes;
 }

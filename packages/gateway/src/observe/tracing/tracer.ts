@@ -30,10 +30,10 @@ export class Tracer {
       traceId,
       spanId: createId(8),
       parentId: parent?.spanId,
-      state: parent && state ? redact(state).slice(0, MAX_STATE) : undefined,
+      state: parent && state ? cutText(redact(state), MAX_STATE) : undefined,
       isSampled,
       method,
-      path: redact(path.split('?', 1)[0] ?? '').slice(0, MAX_TEXT),
+      path: cutText(redact(path.split('?', 1)[0] ?? ''), MAX_TEXT),
       attempts: new Map(),
       unsent: [],
       opening: undefined,
@@ -52,7 +52,7 @@ export class Tracer {
   addContent(id: string, body: string | Uint8Array): void {
     const trace = this.#requests.get(id);
     if (!trace?.isSampled || !this.#options.settings.hasContent) return;
-    trace.content = this.#options.redact(readMessages(body)).slice(0, MAX_CONTENT) || undefined;
+    trace.content = cutText(this.#options.redact(readMessages(body)), MAX_CONTENT) || undefined;
   }
 
   /** The headers of the request that is about to be sent to this origin. */
@@ -262,6 +262,10 @@ function readMessages(body: string | Uint8Array): string {
     return '';
   }
 }
+
+/** The beginning of a text, as a copy: V8 keeps the whole text for as long as a slice of it is used. */
+const cutText = (text: string, length: number): string =>
+  text.length > length ? Buffer.from(text.slice(0, length)).toString() : text;
 
 const createId = (bytes: number): string => randomBytes(bytes).toString('hex');
 
