@@ -1,6 +1,6 @@
 /**
  * Attacks a gateway by the tests of scripts/attacks/table.js, prints a table of attempts and results, and writes it to docs/security.md:
- * `npm run attacks`. Exit code 1 when an attack did harm: then nothing is written.
+ * `npm run attacks`. Exit code 1 when an attack did harm, or could not be made because a setup failed: then nothing is written.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,31 +29,26 @@ const writePattern = (title) =>
     .map((part, index) => (index % 2 === 1 ? '.*' : part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')))
     .join('');
 
-/** Runs all tests of the table at once. Returns their results by file. */
+/** Runs all tests of the table at once. Returns their results by file, and whether vitest found nothing wrong. */
 function runTests() {
   const names = ATTACKS.flatMap(({ tests }) => tests.map(readName));
   const files = [...new Set(names.map(({ path }) => path))];
   const pattern = `(?:^| )(?:${[...new Set(names.map(({ title }) => writePattern(title)))].join('|')})(?: |$)`;
   mkdirSync(join(ROOT, '.cache'), { recursive: true });
   rmSync(REPORT, { force: true });
-  const args = [
-    'node_modules/vitest/vitest.mjs',
-    'run',
-
-    '--reporter=json',
-    `--outputFile.json=${REPORT}`,
-    '-t',
-    pattern,
-  ];
-  spawnSync(process.execPath, [...args, ...files], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${REPORT}`];
+  const args = ['node_modules/vitest/vitest.mjs', 'run', ...reporters, '-t', pattern, ...files];
+  const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
   if (!existsSync(REPORT)) throw new Error('the tests left no report');
   const { testResults } = JSON.parse(readFileSync(REPORT, 'utf8'));
-  return new Map(
+  const results = new Map(
     testResults.map(({ name, assertionResults, message }) => [
       relative(ROOT, name).replaceAll('\\', '/'),
       { tests: assertionResults, message },
     ]),
   );
+  // Tests of a suite whose setup failed are reported as skipped.
+  return { results, isSound: status === 0 };
 }
 
 /** How many attempts an attack made, which of them did harm, and which could not be made. */
@@ -93,16 +88,16 @@ function writeTable(rows) {
 }
 
 function main() {
-  const results = runTests();
+  const { results, isSound } = runTests();
   const rows = ATTACKS.map((attack) => ({ ...attack, ...judge(attack, results) }));
   const table = writeTable(rows);
   console.log(table);
   for (const { attack, harm } of rows) for (const name of harm) console.error(`HARM: ${attack}: ${name}`);
   const missing = rows.filter((row) => row.missing > 0);
   for (const { attack, missing: count } of missing)
-    console.error(`not made, because a program is missing: ${count} of "${attack}"`);
+    console.error(`not made, because ${isSound ? 'a program is missing' : 'a setup failed'}: ${count} of "${attack}"`);
   const harmful = rows.reduce((sum, { harm }) => sum + harm.length, 0);
-  if (harmful > 0) process.exitCode = 1;
+  if (harmful > 0 || !isSound) process.exitCode = 1;
   else if (missing.length === 0) writePage(table);
   console.log(
     `${ATTACKS.length} attacks, ${rows.reduce((sum, { tries }) => sum + tries, 0).toLocaleString('en')} attempts, ${harmful} did harm`,
