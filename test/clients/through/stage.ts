@@ -11,7 +11,7 @@ const ROOTS = { 'openai-chat': '/v1', 'anthropic-messages': '', 'openai-response
 ROOTS satisfies Record<ProtocolId, string>;
 
 /** How long the last piece of a stream is held for the first event of a client. */
-const PATIENCE = { direct: 200, through: 30_000 } as const;
+const HOLD_MS = { direct: 200, through: 30_000 } as const;
 
 interface Cell {
   sdk: Sdk;
@@ -49,12 +49,12 @@ export class Stage {
   }
 
   direct(cell: Cell): Promise<Outcome> {
-    return this.#send(cell, this.#url, PATIENCE.direct);
+    return this.#send(cell, this.#url, HOLD_MS.direct);
   }
 
   /** `isEarly`: the first event is to come before the last piece, however long it takes. */
   through(cell: Cell, isEarly: boolean): Promise<Outcome> {
-    return this.#send(cell, this.#gateway.url, isEarly ? PATIENCE.through : PATIENCE.direct);
+    return this.#send(cell, this.#gateway.url, isEarly ? HOLD_MS.through : HOLD_MS.direct);
   }
 
   async #send({ sdk, way, feature, model }: Cell, url: string, patienceMs: number): Promise<Outcome> {

@@ -1,4 +1,4 @@
-/** Plays random schedules until one fails, which is shrunk and told in plain words. */
+/** Plays random schedules until one fails, which is shrunk and described in plain words. */
 import fc from 'fast-check';
 import { describeSchedule, type Schedule } from './schedule.ts';
 

@@ -5,9 +5,9 @@ import { eventually, pace } from '../../../../test/wait.ts';
 import { type Clock, REAL_CLOCK } from '../../src/http/clock.ts';
 import { type ExchangeDetail, openStore } from '../../src/store/index.ts';
 import { createTestFolder } from '../real-parts/programs.js';
+import { buildConfig, TestClients } from './clients.ts';
 import { findLedgerProblems, sumCosts } from './model.ts';
 import type { Schedule, Settings } from './schedule.ts';
-import { buildConfig, Theatre } from './theatre.ts';
 import { Upstreams } from './upstreams.ts';
 
 /** How much faster than in a schedule time passes. */
@@ -44,7 +44,7 @@ async function play(schedule: Schedule, folder: string, upstreams: Upstreams): P
   // Imported late: without a build it cannot be loaded.
   const { startGateway } = await import('../ledger/kill-gateway.js');
   const start = (): ReturnType<typeof startGateway> => startGateway(config, '--data', join(folder, 'data'));
-  const theatre = new Theatre(schedule, upstreams);
+  const clients = new TestClients(schedule, upstreams);
   let gateway = await start();
   try {
     for (const step of schedule.steps) {
@@ -52,21 +52,21 @@ async function play(schedule: Schedule, folder: string, upstreams: Upstreams): P
       if (step.do === 'kill') {
         gateway.child.kill('SIGKILL');
         await gateway.closed;
-        theatre.lose();
+        clients.lose();
         gateway = await start();
-      } else if ('visitor' in step) await theatre.visit(step, gateway.url, KEY);
+      } else if ('visitor' in step) await clients.visit(step, gateway.url, KEY);
     }
-    theatre.resume();
+    clients.resume();
     const problems: string[] = [];
-    await eventually(() => theatre.isOver, END_MS).catch(() => problems.push('clients still wait for their responses'));
-    theatre.leave();
+    await eventually(() => clients.isOver, END_MS).catch(() => problems.push('clients still wait for their responses'));
+    clients.leave();
     const spent = settings.budget === undefined ? undefined : await readSpent(gateway.url, problems);
     gateway.child.kill('SIGTERM');
     await gateway.closed;
     const details = await readRows(join(folder, 'data'));
     const { accounts } = upstreams;
-    const observed = { settings, seen: theatre.seen, accounts, mayCrash: true };
-    problems.push(...theatre.findProblems(), ...findLedgerProblems(details, observed));
+    const observed = { settings, seen: clients.seen, accounts, mayCrash: true };
+    problems.push(...clients.findProblems(), ...findLedgerProblems(details, observed));
     if (spent !== undefined && spent !== sumCosts(details))
       problems.push(`the budget has spent ${spent} micros, and the rows ${sumCosts(details)}`);
     return problems;

@@ -8,12 +8,12 @@ export type Name = 'one' | 'two';
 export const HEDGE_MS = 1000;
 
 /** How long the gateway waits for headers, for the first event and between events. */
-export const PATIENCE_MS = 5000;
+export const UPSTREAM_TIMEOUT_MS = 5000;
 
 /** How long a stream waits for content before it is opened with heartbeats. */
 export const HOLD_MS = 300;
 
-/** What an upstream does with one request. A late one responds after the patience of the gateway has ended. */
+/** What an upstream does with one request. A late one responds after the timeout of the gateway. */
 export type Behaviour =
   | { readonly is: 'good' | 'flood' | 'twice'; readonly ms: number; readonly gap: number }
   /** It stops after so many sixths of its response. */
@@ -38,7 +38,7 @@ export interface RequestPlan {
 
 export type ClientProtocol = 'openai-chat' | 'anthropic-messages' | 'openai-responses';
 
-/** What the store does: `slow` answers late, `failing` says that it fails, `full` takes no new exchanges. */
+/** What the store does: `slow` responds late, `failing` says that it fails, `full` takes no new exchanges. */
 export type StoreState = 'well' | 'slow' | 'failing' | 'full';
 
 type Action =
@@ -68,7 +68,7 @@ export interface Schedule {
   readonly steps: readonly Step[];
 }
 
-const delay = fc.constantFrom(0, 1, 50, HOLD_MS + 1, HEDGE_MS - 1, HEDGE_MS + 1, HEDGE_MS + 200, PATIENCE_MS + 1000);
+const delay = fc.constantFrom(0, 1, 50, HOLD_MS + 1, HEDGE_MS - 1, HEDGE_MS + 1, HEDGE_MS + 200, UPSTREAM_TIMEOUT_MS + 1000);
 
 /** Less than the time that the gateway waits for the end of a connection after the end of a response. */
 const gap = fc.constantFrom(0, 0, 1, 90, 400);

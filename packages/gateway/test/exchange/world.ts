@@ -15,10 +15,10 @@ import { DemoTransport } from '../../src/upstream/demo.ts';
 import { countOpenRows } from '../gateway/leaks.ts';
 import { type Started, type StartOptions, startGateway } from '../gateway/start.ts';
 import { TestClock } from '../gateway/test-clock.ts';
+import { buildConfig, TestClients } from './clients.ts';
 import { findExcess, findLedgerProblems, type Held, listHeld, sumCosts } from './model.ts';
 import { OutageLedger } from './outage.ts';
 import type { Schedule, Settings, Step } from './schedule.ts';
-import { buildConfig, Theatre } from './theatre.ts';
 import { Upstreams } from './upstreams.ts';
 
 /** Upstreams and a store, for one schedule after the other. Each has a gateway and a key of its own. */
@@ -65,7 +65,7 @@ export class World {
     const { record, text } = await this.#book.create(`k${++this.#played}`, buildKeySettings(settings), 'cli');
     const ledger = new OutageLedger(this.#store);
     const captures = await CountedCaptures.open(this.#clock);
-    const theatre = new Theatre(schedule, this.#upstreams);
+    const clients = new TestClients(schedule, this.#upstreams);
     let directory: Directory | undefined;
     const options: StartOptions = {
       config: buildConfig(settings, this.#upstreams),
@@ -92,7 +92,7 @@ export class World {
     };
     const callers = [...this.#book.listCallers()].filter(({ id }) => id === record.id);
     const key = { id: record.id, text };
-    const stage: Stage = { options, theatre, gateway, ledger, captures, key, callers, reload, closing: undefined, problems: [] };
+    const stage: Stage = { options, clients, gateway, ledger, captures, key, callers, reload, closing: undefined, problems: [] };
     await services.gate.list([], callers);
     for (const step of schedule.steps) {
       await this.#clock.advance(step.wait);
@@ -105,16 +105,16 @@ export class World {
   }
 
   async #act(step: Step, stage: Stage): Promise<void> {
-    const { theatre, gateway, ledger, key, reload, problems } = stage;
+    const { clients, gateway, ledger, key, reload, problems } = stage;
     switch (step.do) {
       case 'reload':
         return reload();
       case 'revoke':
-        theatre.disturb();
+        clients.disturb();
         await this.#book.revoke(key.id, true, 'cli');
         return;
       case 'drain':
-        theatre.disturb();
+        clients.disturb();
         stage.closing ??= gateway.close(step.ms).catch((error: unknown) => void problems.push(String(error)));
         return;
       case 'store':
@@ -124,7 +124,7 @@ export class World {
       case 'kill':
         return;
       default:
-        return theatre.visit(step, gateway.url, key.text);
+        return clients.visit(step, gateway.url, key.text);
     }
   }
 
@@ -137,10 +137,10 @@ export class World {
 
   /** Lets everything end that can end, and compares. */
   async #finish(stage: Stage): Promise<void> {
-    const { theatre, gateway, ledger, captures, callers, key, problems } = stage;
+    const { clients, gateway, ledger, captures, callers, key, problems } = stage;
     ledger.state = 'well';
-    theatre.resume();
-    const isQuiet = (): boolean => theatre.isOver && listHeld(this.#count(stage)).length === 0;
+    clients.resume();
+    const isQuiet = (): boolean => clients.isOver && listHeld(this.#count(stage)).length === 0;
     for (let passed = 0, ms = 1000; passed < END_MS && !isQuiet(); passed += ms) {
       if (passed > 60_000) ms = 10_000;
       await this.#clock.advance(ms);
@@ -149,7 +149,7 @@ export class World {
     // The detector of leaks would wait for what is known to stay.
     if (problems.length > 0) stage.options.leavesOpen = 'it is known what is held';
     const budgets = await gateway.services.gate.list([], callers);
-    theatre.leave();
+    clients.leave();
     stage.closing ??= gateway.close().catch((error: unknown) => void problems.push(String(error)));
     await this.#clock.until(stage.closing);
     await eventually(() => this.#upstreams.openSockets === 0, SOCKETS_MS).catch(() =>
@@ -160,8 +160,8 @@ export class World {
     problems.push(
       ...captures.problems,
       ...listFailures(gateway),
-      ...theatre.findProblems(),
-      ...findLedgerProblems(details, { settings: theatre.settings, seen: theatre.seen, accounts, mayCrash: false }),
+      ...clients.findProblems(),
+      ...findLedgerProblems(details, { settings: clients.settings, seen: clients.seen, accounts, mayCrash: false }),
       ...(await this.#compareMoney(details, budgets, key.id)),
     );
   }
@@ -203,7 +203,7 @@ export class World {
 /** One schedule under way. */
 interface Stage {
   readonly options: StartOptions;
-  readonly theatre: Theatre;
+  readonly clients: TestClients;
   readonly gateway: Started;
   readonly ledger: OutageLedger;
   readonly captures: CountedCaptures;

@@ -13,7 +13,7 @@ const MAX_EARLIER_SALTS = 1_000_000;
 
 /**
  * Counts the pages that SQLite drops because the log is damaged at or before them. Not the last one alone: a process that is killed
- * leaves the page that it was writing, which nobody was told is on disk. 0 without a log.
+ * leaves the page that it was writing, whose write was not acknowledged. 0 without a log.
  */
 export function countDroppedPages(file: string): number {
   let handle: number;

@@ -2,12 +2,12 @@
 import type { Faultd } from '../gateway/faultd.ts';
 import { RawClient } from '../gateway/raw-client.ts';
 import { findVisitProblems, listSeen, PRICE, type Seen } from './model.ts';
-import { HEDGE_MS, HOLD_MS, PATIENCE_MS, type RequestPlan, type Schedule, type Settings, type Step } from './schedule.ts';
+import { HEDGE_MS, HOLD_MS, type RequestPlan, type Schedule, type Settings, type Step, UPSTREAM_TIMEOUT_MS } from './schedule.ts';
 import type { Upstreams } from './upstreams.ts';
 import { Visit } from './visitors.ts';
 
-/** Everybody around one gateway during one schedule. */
-export class Theatre {
+/** The clients of one gateway during one schedule. */
+export class TestClients {
   readonly settings: Settings;
   readonly #upstreams: Upstreams;
   readonly visits: Visit[] = [];
@@ -119,10 +119,10 @@ export function buildConfig(settings: Settings, upstreams: Upstreams, { scale = 
       retries: settings.retries,
       hold: ms(HOLD_MS),
       heartbeat: ms(2000),
-      response_timeout: ms(PATIENCE_MS),
-      first_event_timeout: ms(PATIENCE_MS),
-      idle_timeout: ms(PATIENCE_MS),
-      total_timeout: ms(8 * PATIENCE_MS),
+      response_timeout: ms(UPSTREAM_TIMEOUT_MS),
+      first_event_timeout: ms(UPSTREAM_TIMEOUT_MS),
+      idle_timeout: ms(UPSTREAM_TIMEOUT_MS),
+      total_timeout: ms(8 * UPSTREAM_TIMEOUT_MS),
     },
     ...(settings.hasCache && { cache: {} }),
   };
