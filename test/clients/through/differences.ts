@@ -379,8 +379,8 @@ export const DIFFERENCES: readonly Difference[] = [
     faults: {
       'openai-chat': 'failure/bare-error failure/cut failure/cut-in-event failure/error-field',
       'anthropic-messages': `
-        failure/anthropic-spliced failure/anthropic-unfinished failure/bare-error failure/cut failure/cut-in-event
-        failure/error-field failure/error-payload
+        failure/anthropic-spliced failure/bare-error failure/cut failure/cut-in-event failure/error-field
+        failure/error-payload
       `,
       'openai-responses': 'failure/responses-error-event failure/responses-failed-without-error',
       gemini: `
@@ -396,7 +396,7 @@ export const DIFFERENCES: readonly Difference[] = [
     faults: {
       'openai-chat': 'failure/chat-choice-error',
       'openai-responses': `
-        failure/bare-error failure/cut failure/cut-in-event failure/error-field failure/responses-unfinished
+        failure/bare-error failure/cut failure/cut-in-event failure/error-field
       `,
     },
   },
@@ -534,8 +534,8 @@ export const DIFFERENCES: readonly Difference[] = [
     faults: {
       'openai-chat': 'failure/bare-error failure/cut failure/cut-in-event failure/error-field',
       'anthropic-messages': `
-        failure/anthropic-spliced failure/anthropic-unfinished failure/bare-error failure/cut failure/cut-in-event
-        failure/error-field failure/error-payload
+        failure/anthropic-spliced failure/bare-error failure/cut failure/cut-in-event failure/error-field
+        failure/error-payload
       `,
       'openai-responses': 'failure/responses-error-event failure/responses-failed-without-error',
     },

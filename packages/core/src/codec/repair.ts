@@ -44,6 +44,8 @@ export interface Watch {
   readonly isEnding: boolean;
   /** No other payload shows whether the last one is right, although an encoder writes nothing for it. */
   readonly isAlone?: boolean;
+  /** Every part that began has ended, and the last one is content: if the stream ends here, it lacks nothing but its end. */
+  readonly isWhole?: boolean;
 }
 
 /** Where the payloads of a protocol have the fields of the response as a whole. */

@@ -83,8 +83,7 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
       else if (rule === 'sse/unterminated-event') this.#lacksBlankLine = true;
       else if (NAMELESS.has(rule)) this.#isNameless = true;
       else if (rule === 'responses/unknown-event' || (strict && rule === 'anthropic/unknown-event')) this.#isUnknown = true;
-      else if (rule !== 'chat/envelope-incomplete' || !isPreface(this.#payload))
-        this.#isHarmed ||= isHarmful(rule) || (strict && STRICT.has(rule));
+      else if (!this.#isExcused(rule)) this.#isHarmed ||= isHarmful(rule) || (strict && STRICT.has(rule));
       if (!onFinding || known.has(rule)) return;
       known.add(rule);
       onFinding(rule);
@@ -113,7 +112,8 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
       else if (event.type === 'message_stop') this.#isOver = true;
       else if (event.type === 'error') {
         this.#isOver = true;
-        if (!event.error.upstream || !isStandardError(this.#payload)) this.#isHarmed = true;
+        const isEndless = event.error.code === 'STREAM_TRUNCATED' && this.#watch.isWhole;
+        if (!isEndless && (!event.error.upstream || !isStandardError(this.#payload))) this.#isHarmed = true;
       }
       notify?.(event);
     };
@@ -129,6 +129,12 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
       splice: createSplice(model, this.#watch, splice),
     };
     this.#create = (profile) => createStreamRewriter({ ...options, ...common, profile: { ...profile, ...options.profile } });
+  }
+
+  /** Whether a violation misleads no client in the form that it has here. */
+  #isExcused(rule: RuleId): boolean {
+    if (rule === 'chat/envelope-incomplete') return isPreface(this.#payload);
+    return ENDLESS.has(rule) && this.#watch.isWhole === true;
   }
 
   push(chunk: Uint8Array): Iterable<Uint8Array> {
@@ -407,6 +413,12 @@ export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
 
 /** Of these, what readers that validate every event fail on. Others may need unknown events: the server may be newer than Sluice. */
 const STRICT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/unknown-delta']);
+
+/**
+ * The stream ended before its message did. Where every part has ended, nothing shows that something is missing: what came is
+ * passed on as it is, without an error and without an end that the server has not sent.
+ */
+const ENDLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/ended-early', 'responses/terminal-missing']);
 
 /** A frame has no line with the name of its event; the type of its payload is the same. */
 const NAMELESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([

@@ -94,9 +94,18 @@ export class AnthropicWatch implements Watch {
   argumentLength = 0;
   isEnding = false;
   isAlone = false;
+  isWhole = false;
+  #open = 0;
+  /** The last block is content, not thinking, which something has to follow. */
+  #isContent = false;
 
   push({ type, message, content_block: block, delta }: JsonObject): boolean {
     this.isAlone = !MESSAGE_EVENTS.has(type);
+    if (type === 'content_block_start') {
+      this.#open++;
+      this.#isContent = isObject(block) && (block['type'] === 'text' || block['type'] === 'tool_use');
+    } else if (type === 'content_block_stop') this.#open--;
+    if (!this.isAlone) this.isWhole = type === 'content_block_stop' && this.#open === 0 && this.#isContent;
     if (type === 'message_start')
       return !isObject(message) || !Array.isArray(message['content']) || message['content'].length === 0;
     if (isObject(delta) && typeof delta['partial_json'] === 'string') this.argumentLength += delta['partial_json'].length;

@@ -44,6 +44,8 @@ export class ResponsesWatch implements Watch {
   readonly closing = '"response.output_item.done"';
   closed = 0;
   isAlone = false;
+  isWhole = false;
+  #open = 0;
 
   push({ type, delta, item }: JsonObject): boolean {
     const isStreamed = isObject(item) && STREAMED_ITEMS.has(item['type']);
@@ -52,10 +54,15 @@ export class ResponsesWatch implements Watch {
     if (type === 'response.output_item.added') {
       if (isStreamed) this.opened++;
       else this.isAlone = true;
+      this.#open++;
+      this.isWhole = false;
     }
     if (type === 'response.output_item.done') {
       if (!isStreamed) this.opened++;
       this.closed++;
+      this.#open--;
+      // Something has to follow reasoning.
+      this.isWhole = this.#open === 0 && isStreamed && item['type'] !== 'reasoning' && item['status'] !== 'incomplete';
     }
     // Clients match events by the ids of items.
     return type !== 'response.output_item.added' || !isStreamed || !isBlank(item['id']);
