@@ -3,6 +3,7 @@ import { type Completion, chatContext, type Json, SDKS } from '../../../../test/
 import type { CanonicalResponse, ContentBlock } from '../../src/canonical/message.ts';
 import { CodecError } from '../../src/canonical/notes.ts';
 import { decodeCarrier } from '../../src/codec/answers.ts';
+import { convertResponse } from '../../src/engine/by-name.ts';
 import { decodeResponse, encodeResponse, readPlain } from '../../src/protocols/openai-chat/response.ts';
 
 const body = (message: Json, choice: Json = {}, rest: Json = {}): Json => ({
@@ -499,5 +500,19 @@ test('encode: a client without reasoning gets none, and strict refuses', () => {
   expect(context.notes).toMatchObject([{ code: 'DROPPED', feature: 'content.thinking' }]);
   expect(caught(() => encodeResponse(given, chatContext({ profile, policy: { strict: true } })))).toMatchObject({
     code: 'INCOMPATIBLE_FEATURE',
+  });
+});
+
+describe('system_fingerprint, which strict clients require', () => {
+  const message = { type: 'message', role: 'assistant', id: 'msg_1', model: 'm', content: [{ type: 'text', text: 'T' }] };
+  const finished = { ...message, stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } };
+
+  test('is null in a response of another protocol', () => {
+    const converted = convertResponse(finished, { from: 'anthropic-messages', to: 'openai-chat' }).body;
+    expect(converted).toHaveProperty('system_fingerprint', null);
+  });
+
+  test('is absent where the chat server sent none', () => {
+    expect(encodeResponse(decode(body({ content: 'T' })), chatContext())).not.toHaveProperty('system_fingerprint');
   });
 });

@@ -211,7 +211,8 @@ export function encodeResponse(response: CanonicalResponse, context: CodecContex
     choices: choices.map((choice) => encodeChoice(choice, scope, context)),
     ...(usage && { usage: encodeUsage(usage) }),
     ...(tier !== undefined && { service_tier: tier }),
-    ...(fingerprint !== undefined && { system_fingerprint: fingerprint }),
+    // Clients that validate every field (@openrouter/sdk) reject a response without it.
+    ...((fingerprint !== undefined || foreign) && { system_fingerprint: fingerprint ?? null }),
   };
 }
 
