@@ -266,6 +266,18 @@ describe('kept of a response', () => {
     }
   });
 
+  test.each([
+    ['a whole response that stays as it came keeps its length', WHOLE, {}, true],
+    ['one that is changed does not', { ...WHOLE, choices: [{ ...WHOLE.choices[0], finish_reason: null }] }, {}, false],
+    ['one that was compressed does not', WHOLE, { 'content-encoding': 'gzip' }, false],
+  ])('content-length: %s', async (_, sent, more, isKept) => {
+    const body = JSON.stringify(sent);
+    const headers = { ...JSON_TYPE, 'content-length': String(body.length), ...more };
+    const response = await createRepairFetch({ fetch: serve({ body, headers }).fetch })(URL_CHAT, ask(false));
+    expect(response.headers.get('content-length')).toBe(isKept ? String(body.length) : null);
+    expect((await response.text()) === body).toBe(isKept || 'content-encoding' in more);
+  });
+
   test('frames come as they arrive, and cancelling reaches the server', async () => {
     let reason: unknown;
     let isPulled = 0;

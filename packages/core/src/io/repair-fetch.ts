@@ -289,8 +289,9 @@ interface Replacement {
 /** The same response with another body. `url` and the like cannot be given to a constructor, so they are defined. */
 function replaceBody(original: Response, body: BodyInit, { type, status }: Replacement = {}): Response {
   const headers = new Headers(original.headers);
-  // The body is decoded and may have another length.
-  headers.delete('content-length');
+  // The body is decoded, and only one that stayed as it came has the same length.
+  const isSame = body instanceof Uint8Array && type === undefined && !headers.has('content-encoding');
+  if (!isSame) headers.delete('content-length');
   headers.delete('content-encoding');
   if (type !== undefined) headers.set('content-type', type);
   const { statusText } = original;
