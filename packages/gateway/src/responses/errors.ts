@@ -34,6 +34,10 @@ export function createItemNotFound(id: string, isStored: boolean): CodecError {
   return reject(404, `Item with id ${quote(id)} not found.${isStored ? '' : remedy}`, 'input', null, 'INCOMPATIBLE_FEATURE');
 }
 
+/** A result in the input belongs to no call of the conversation. */
+export const createCallNotFound = (kind: string, id: string): CodecError =>
+  createInvalid(`No tool call found for ${kind} with call_id ${id.slice(0, 100)}.`, 'input', null);
+
 /** No response of this key has the id. */
 export const createResponseNotFound = (id: string): CodecError =>
   reject(404, `Response with id ${quote(id)} not found.`, null, null, 'INVALID_INPUT');

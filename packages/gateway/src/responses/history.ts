@@ -1,9 +1,9 @@
 /** What a request refers to: how large it is, and its items. */
 
 import type { Note } from '@sluice/core';
-import { createItemNotFound } from './errors.ts';
+import { createCallNotFound, createItemNotFound } from './errors.ts';
 import { isEncryptedReasoning } from './issued.ts';
-import { isJson, listTurns, readItems, readReference } from './items.ts';
+import { isJson, type Json, listTurns, readItems, readReference } from './items.ts';
 import type { ResponseStore } from './store.ts';
 import type { Turn } from './turns.ts';
 
@@ -114,6 +114,27 @@ export class History {
     if (readReference(item) !== undefined) return item;
     const { id: _, ...rest } = item;
     return rest;
+  }
+}
+
+/** Results of calls that clients run, as OpenAI's messages name them. */
+const RESULTS: Readonly<Record<string, string>> = {
+  function_call_output: 'function call output',
+  custom_tool_call_output: 'custom tool call output',
+};
+
+const isType = (item: unknown, pattern: RegExp): item is Json =>
+  isJson(item) && typeof item['type'] === 'string' && pattern.test(item['type']);
+
+/** Throws for a result without its call: all of the conversation is known. A compaction may contain the call. */
+export function checkResults(before: readonly unknown[], added: readonly unknown[]): void {
+  const all = [...before, ...added];
+  if (all.some((item) => isType(item, /compaction/) || readReference(item) !== undefined)) return;
+  const calls = new Set(all.flatMap((item) => (isType(item, /_call$/) ? [item['call_id']] : [])));
+  for (const item of added) {
+    if (!isType(item, /_output$/) || typeof item['call_id'] !== 'string' || calls.has(item['call_id'])) continue;
+    const kind = RESULTS[String(item['type'])];
+    if (kind !== undefined) throw createCallNotFound(kind, item['call_id']);
   }
 }
 

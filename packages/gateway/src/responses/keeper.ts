@@ -87,7 +87,9 @@ export class StoreKeeper implements ResponseKeeper {
     // A response that is not finished can only be passed on unchanged.
     if (!isBackground || (first && keepsResponses(first) && !first.repair)) {
       const state = new RequestState(opened, readBody(opened.body), parts);
-      return state.during(() => new Conversation({ ...known, state }, services).run());
+      const result = await state.during(() => new Conversation({ ...known, state }, services).run());
+      if (isRefused(result)) state.refuse();
+      return result;
     }
     if (body['store'] === false) throw createBackgroundUnstored();
     const entry = await startBackground(known, parts, services);
@@ -280,6 +282,9 @@ async function readJson(request: StateRequest, { limits }: Services): Promise<Js
   const bytes = await request.readBody();
   return bytes.length === 0 ? {} : readBody(parseRequest(bytes, limits).body);
 }
+
+/** Whether the request itself was wrong, as opposed to one that may succeed when it is sent again. */
+const isRefused = ({ status }: Result): boolean => status === 400 || status === 404 || status === 422;
 
 function send(request: ServedRequest, body: unknown, { limits, redact }: Services, more: Partial<Result> = {}): Result {
   const progress = createProgress(request);

@@ -35,6 +35,11 @@ export class StoredLanes implements ConnectionLanes {
     if (before) this.#store.remove(before);
   }
 
+  /** A request that continued the response was refused. */
+  drop(entry: StoredResponse): void {
+    for (const [lane, latest] of this.#latest) if (latest === entry) this.forget(lane);
+  }
+
   close(): void {
     this.#isClosed = true;
     for (const lane of [...this.#latest.keys()]) this.forget(lane);

@@ -14,7 +14,7 @@ import {
   createTooLong,
   createTwoConversations,
 } from './errors.ts';
-import { FOREIGN_STATE, History, type HistoryTarget, measureHistory } from './history.ts';
+import { checkResults, FOREIGN_STATE, History, type HistoryTarget, measureHistory } from './history.ts';
 import type { IssuedState } from './issued.ts';
 import { createId, isJson, type Json, nameItems, readInput, readReference } from './items.ts';
 import type { StoredLane } from './lanes.ts';
@@ -173,6 +173,11 @@ export class RequestState implements ExchangeState {
     rememberObjects(store, made, caller, source.provider.id);
   }
 
+  /** The request was refused: its connection keeps the response that it continued no longer, as at OpenAI. */
+  refuse(): void {
+    if (this.#previous?.connection) this.#parts.lane?.lanes.drop(this.#previous);
+  }
+
   /** Nothing of the response is kept, whatever comes. */
   abandon(): void {
     this.#isKept = true;
@@ -210,7 +215,9 @@ export class RequestState implements ExchangeState {
     const last = this.#findContext(isNative);
     this.#checkSize(last);
     const before = last ? history.read(last, this.#conversation?.deleted) : [];
-    const input = [...before, ...history.resolve(this.#input)];
+    const added = history.resolve(this.#input);
+    if (last && !this.#conversation) checkResults(before, added);
+    const input = [...before, ...added];
     const { previous_response_id: previous, conversation: _, ...rest } = this.#body;
     const body = { ...rest, ...(isNative && !last && previous !== undefined && { previous_response_id: previous }), input };
     checkRequestLimits(body, limits, (limit) => `limits.${limit.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`)}`);

@@ -224,6 +224,20 @@ describe('what a connection keeps', () => {
     expect(gateway.kept?.find('response', readId(second), '')).toBeUndefined();
   });
 
+  test('a result without its call is refused, and the connection keeps what it continued no longer', async () => {
+    const chat = find('openai-chat');
+    const id = readId(await client.turn({ model: CHAT, store: false, input: 'a word' }));
+    const sent = chat.got.length;
+    const result = { type: 'function_call_output', call_id: 'call_missing', output: '{}' };
+    const request = { model: CHAT, store: false, previous_response_id: id };
+    const [refused] = await client.turn({ ...request, input: [result] });
+    const message = 'No tool call found for function call output with call_id call_missing.';
+    expect(refused).toMatchObject({ type: 'error', status: 400, error: { message, param: 'input' } });
+    const [forgotten] = await client.turn({ ...request, input: 'once more' });
+    expect(forgotten).toMatchObject({ status: 400, error: { code: 'previous_response_not_found' } });
+    expect(chat.got).toHaveLength(sent);
+  });
+
   test('one response of each lane, and nothing after the end', async () => {
     const size = gateway.kept?.size ?? 0;
     let previous: string | undefined;
