@@ -29,13 +29,16 @@ export function repairResponse(
   const rules = findViolations(bytes, body, codec);
   for (const rule of rules) onFinding?.(rule);
   const isError = isObject(body) && (isObject(body['error']) || typeof body['error'] === 'string');
-  if (!isError && ![...rules].some(isHarmful)) return undefined;
+  if (!isError && ![...rules].some(isHarmfulWhole)) return undefined;
   return attempt(codec, () => rewriteResponse(body, { from: codec, to: codec, text: decodeUtf8(bytes) }).body);
 }
 
 /** Whether a whole response has nothing that would be repaired. */
 export const isConforming = (text: string, body: JsonObject, codec: RepairCodec): boolean =>
-  ![...findViolations(encoder.encode(text), body, codec)].some(isHarmful);
+  ![...findViolations(encoder.encode(text), body, codec)].some(isHarmfulWhole);
+
+/** A whole response that is written again keeps its `function_call`, which is in the place where clients of that time read it. */
+const isHarmfulWhole = (rule: RuleId): boolean => rule !== 'chat/legacy-function-call' && isHarmful(rule);
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 

@@ -272,9 +272,34 @@ describe('Responses streams', () => {
     for (const response of found)
       expect(response).toMatchObject({ tools: [], top_p: 1, temperature: 0.7, presence_penalty: 0.1, frequency_penalty: 0 });
     for (const response of found) expect(response).toHaveProperty('completed_at');
+    // Until a response ends, its usage is null.
+    expect(found.map(({ usage: counted }) => counted)).toEqual([null, null, found.at(-1)?.['usage']]);
+    expect(found.at(-1)?.['usage']).toMatchObject({ input_tokens: expect.any(Number) });
     expect(notes).toMatchObject([{ code: 'REPAIRED', feature: 'response.fields' }]);
     const without = (body: string): string[] => body.split('\n').filter((line) => !line.includes('"response":{'));
     expect(without(text)).toEqual(without(raw));
+  });
+
+  test('a reasoning item that is written again keeps its status', () => {
+    const item = { type: 'reasoning', id: 'rs_1', status: 'completed', summary: [{ type: 'summary_text', text: 'Well.' }] };
+    const place = { item_id: 'rs_1', output_index: 0, summary_index: 0 };
+    // Without the events that end a part, so that it is written again.
+    const raw = [
+      event('response.created', { sequence_number: 0, response: RESPONSE }),
+      event('response.output_item.added', {
+        sequence_number: 1,
+        output_index: 0,
+        item: { ...item, status: 'in_progress', summary: [] },
+      }),
+      event('response.reasoning_summary_text.delta', { sequence_number: 2, ...place, delta: 'Well.' }),
+      event('response.output_item.done', { sequence_number: 3, output_index: 0, item }),
+      event('response.completed', { sequence_number: 4, response: { ...RESPONSE, status: 'completed', output: [item] } }),
+    ].join('');
+    const { text } = pass('openai-responses', raw);
+    expect(text).toContain('response.reasoning_summary_part.added');
+    const done = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data) as Record<string, unknown>);
+    expect(done.find(({ type }) => type === 'response.output_item.done')).toMatchObject({ item: { status: 'completed' } });
+    expect(responsesIn(text).at(-1)).toMatchObject({ output: [{ type: 'reasoning', status: 'completed' }] });
   });
 
   test('a missing field that the request has set is what it was set to', () => {
@@ -320,6 +345,16 @@ describe('whole responses', () => {
     const reply = answer({ model: 'up-1' });
     expect(reply.text).toBe(text.replace('"up-1"', '"asked"'));
     expect(reply.body).toEqual({ ...body, model: 'asked' });
+  });
+
+  test('a call in the deprecated form stays as it came', () => {
+    const call = { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } };
+    const legacy = JSON.stringify(
+      { ...body, choices: [{ index: 0, message: call, finish_reason: 'function_call' }] },
+      undefined,
+      1,
+    );
+    expect(answer({}, legacy).text).toBe(legacy);
   });
 
   test('required fields that it lacks are added', () => {

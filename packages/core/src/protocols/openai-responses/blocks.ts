@@ -44,11 +44,11 @@ export const startThinking = (item: WireItem, channel: Channel | undefined): Thi
 });
 
 /**
- * Unknown fields of a reasoning item (OpenRouter's `format`), which must be sent back with it. The status is kept only
- * if it is `incomplete`.
+ * Unknown fields of a reasoning item (OpenRouter's `format`), which must be sent back with it. So is the status with which it
+ * ended: clients of servers that send one require it (`@ai-sdk/xai`).
  */
 export function readReasoningExtras({ status, ...item }: WireItem): JsonObject | undefined {
-  return unknownFields(status === 'incomplete' ? { status, ...item } : item, REASONING_FIELDS);
+  return unknownFields(status === 'incomplete' || status === 'completed' ? { status, ...item } : item, REASONING_FIELDS);
 }
 
 /** An item or part of this protocol, passed through unchanged. */

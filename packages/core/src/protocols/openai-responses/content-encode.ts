@@ -456,7 +456,9 @@ export function completeEnvelope(response: JsonObject, context: CodecContext, ec
     ...(context.request && echo?.(context.request, context)),
   };
   // What the response says of itself is not known better here.
-  const { id: _id, status: _status, usage: _usage, ...filled } = known;
+  const { id: _id, status, usage, ...filled } = known;
+  // Until a response ends, its usage is null.
+  if (response['status'] === status) Object.assign(filled, { usage });
   if (response['status'] === 'completed') Object.assign(filled, { completed_at: Math.floor(context.now()) });
   return Object.fromEntries(Object.entries(filled).filter(([name]) => response[name] === undefined));
 }
