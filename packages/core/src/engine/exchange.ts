@@ -7,6 +7,7 @@ import { holdsCarrier } from '../codec/answers.ts';
 import { memo, type ProviderProfile } from '../codec/profile.ts';
 import type { Codec, HeaderBag, Provider, RequestTarget, Target, UsagePeek, WireReply, WireRequest } from '../codec/protocol.ts';
 import { isObject, type JsonObject } from '../json/json.ts';
+import type { Diagnostic } from '../rules/index.ts';
 import { type ConvertOptions, findProfile, NoteList, type ResponseOptions } from './context.ts';
 import {
   buildPassedBody,
@@ -291,10 +292,12 @@ export class Exchange {
 
   /**
    * Repeats the error of a stream, to be written on its own some time later. Undefined for other clients, and for an
-   * error that the client's own vendor reports in its streams: it is written as the vendor does.
+   * error that the client's own vendor reports in its streams: it is written as the vendor does. A server that sends it as
+   * bare JSON has clients that read only that.
    */
-  repeatInStream(error: CanonicalError): Uint8Array | undefined {
-    return error.upstream?.protocol === this.#client.id ? undefined : this.repeatInBand(error);
+  repeatInStream(error: CanonicalError, diagnostics: readonly Diagnostic[] = []): Uint8Array | undefined {
+    const isBare = this.#mode !== 'passed' && diagnostics.some(({ rule }) => rule === 'sse/bare-json');
+    return error.upstream?.protocol === this.#client.id && !isBare ? undefined : this.repeatInBand(error);
   }
 
   /**
@@ -340,7 +343,8 @@ export class Exchange {
   /** The client's name of the model, where it is not that of the upstream. */
   get #renamed(): string | undefined {
     const { model, policy } = this.#options;
-    const requested = this.canonicalRequest?.model ?? peekTarget(this.#wire, this.#client).model;
+    // A request of Gemini has its model in the path, which a request that cannot be decoded does not show here.
+    const requested = this.canonicalRequest?.model || peekTarget(this.#wire, this.#client).model || model;
     return model === undefined || requested === model || policy?.modelInAnswer === 'answered' ? undefined : requested;
   }
 

@@ -379,7 +379,7 @@ class StreamAttempt implements Receiver {
   #endStream(error: CanonicalError | undefined, claim: Claim): void {
     const { clientStream } = this.#end;
     const { exchange, redact } = this.#attempt;
-    const repeat = error && exchange.repeatInStream(error);
+    const repeat = error && exchange.repeatInStream(error, this.#stream.diagnostics);
     if (error) clientStream.endInError(repeat && redactBytes([repeat], redact), claim);
     else clientStream.end(claim);
   }

@@ -40,12 +40,12 @@ const OTHERS = [
 
 const EVENT = `data: ${BARE}\r\n`;
 
-/** What Google itself sends. */
+/** What Google itself sends. `frames`: how often, and how it ends, after the gateway. */
 const OWN = [
-  { name: 'an error event of Gemini, repaired', model: 'mend-gemini/m', error: EVENT },
-  { name: 'an error event of Gemini, passed on', model: 'pass-gemini/m', error: EVENT },
-  { name: 'bare JSON of Gemini, repaired', model: 'mend-gemini/m', error: BARE },
-  { name: 'bare JSON of Gemini, passed on', model: 'pass-gemini/m', error: BARE },
+  { name: 'an error event of Gemini, repaired', model: 'mend-gemini/m', error: EVENT, frames: 1, last: /^data: \{"error"/ },
+  { name: 'an error event of Gemini, passed on', model: 'pass-gemini/m', error: EVENT, frames: 1, last: /^data: \{"error"/ },
+  { name: 'bare JSON of Gemini, repaired', model: 'mend-gemini/m', error: BARE, frames: 2, last: /^\{"error"/ },
+  { name: 'bare JSON of Gemini, passed on', model: 'pass-gemini/m', error: BARE, frames: 1, last: /^\{"error"/ },
 ] as const;
 
 const UPSTREAMS = [...OTHERS, ...OWN.map((own) => ({ ...own, protocol: 'gemini' as const }))];
@@ -91,17 +91,24 @@ describe.each(SDKS)('$name', ({ GoogleGenAI, ApiError }) => {
     });
   });
 
-  describe.each(OWN)('$name', ({ model, error }) => {
-    test.each(TIMINGS)('after some text, $name, is what it is without a gateway', async ({ script }) => {
-      faultd.play(script(cutAfter('gemini', 'two').before.join(''), EVENT));
-      const outcome = (url: string) =>
-        readAll(GoogleGenAI, model, url).catch((cause: Error) => `${cause.name}: ${cause.message}`);
-      const direct = await outcome(faultd.url);
-      expect(direct).toMatch(ApiError === ApiError1 ? /^One two$/ : /^ApiError: .*scripted failure/);
-      if (error === BARE && model.startsWith('pass')) return;
-      faultd.play(script(cutAfter('gemini', 'two').before.join(''), error));
-      expect(await outcome(gateway.url)).toBe(direct);
-    });
+  describe.each(OWN)('$name', ({ model, error, frames, last }) => {
+    const isRepeated = frames === 2;
+
+    // How bare JSON is read directly depends on its packets: repeated in a read of its own, every major reports it.
+    test.skipIf(error === BARE && !isRepeated).each(TIMINGS)(
+      'after some text, $name, is no less than without a gateway',
+      async ({ script }) => {
+        faultd.play(script(cutAfter('gemini', 'two').before.join(''), EVENT));
+        const outcome = (url: string) =>
+          readAll(GoogleGenAI, model, url).catch((cause: Error) => `${cause.name}: ${cause.message}`);
+        const direct = await outcome(faultd.url);
+        expect(direct).toMatch(ApiError === ApiError1 ? /^One two$/ : /^ApiError: .*scripted failure/);
+        faultd.play(script(cutAfter('gemini', 'two').before.join(''), error));
+        const through = await outcome(gateway.url);
+        if (isRepeated) expect(through).toMatch(/^ApiError: .*scripted failure/);
+        else expect(through).toBe(direct);
+      },
+    );
 
     test.each(TIMINGS)('after some text, $name, is the last frame', async ({ script }) => {
       faultd.play(script(cutAfter('gemini', 'two').before.join(''), error));
@@ -110,8 +117,8 @@ describe.each(SDKS)('$name', ({ GoogleGenAI, ApiError }) => {
         .toString()
         .split(/[\r\n]+/)
         .filter(Boolean);
-      expect(lines.filter((line) => line.includes('"error"'))).toHaveLength(1);
-      expect(lines.at(-1)).toMatch(model.startsWith('pass') && error === BARE ? /^\{"error"/ : /^data: \{"error"/);
+      expect(lines.filter((line) => line.includes('"error"'))).toHaveLength(frames);
+      expect(lines.at(-1)).toMatch(last);
     });
   });
 

@@ -50,10 +50,10 @@ function captured(): Sent[] {
 
 const REQUESTS: readonly Sent[] = [...recorded(), ...captured()];
 
-/** An upstream that speaks all four protocols and keeps what it was sent. */
+/** An upstream that speaks all four protocols and keeps what it was sent, and its response. */
 class Upstream {
   readonly #server: Server;
-  last: { body: Json; text: string; headers: Record<string, unknown> } | undefined;
+  last: { body: Json; text: string; headers: Record<string, unknown>; reply: string } | undefined;
 
   constructor() {
     this.#server = createServer((request, response) => {
@@ -63,11 +63,12 @@ class Upstream {
         const path = request.url ?? '';
         const text = Buffer.concat(chunks).toString();
         const body: Json = JSON.parse(text);
-        this.last = { body, text, headers: request.headers };
         const protocol = PROTOCOLS.find((id) => path.startsWith(`/${id}/`)) ?? 'openai-chat';
         const isStream = protocol === 'gemini' ? path.includes(':stream') : body['stream'] === true;
+        const reply = isStream ? framesOf(protocol).join('') : wholeOf(protocol);
+        this.last = { body, text, headers: request.headers, reply };
         response.setHeader('content-type', isStream ? 'text/event-stream' : 'application/json');
-        response.end(isStream ? framesOf(protocol).join('') : wholeOf(protocol));
+        response.end(reply);
       });
     });
   }
@@ -115,7 +116,13 @@ afterAll(async () => {
 
 const SPOKEN = ['anthropic-version', 'anthropic-beta'];
 
-async function send({ protocol, headers, body, isStream }: Sent, model: string): Promise<{ status: number; sent: Json }> {
+interface Exchange {
+  status: number;
+  sent: Json;
+  reply: string;
+}
+
+async function send({ protocol, headers, body, isStream }: Sent, model: string): Promise<Exchange> {
   const name = `own-${protocol}/${model}`;
   const sent: Json = protocol === 'gemini' ? body : { ...body, model: name };
   const spoken = Object.fromEntries(SPOKEN.flatMap((header) => (headers[header] ? [[header, headers[header]]] : [])));
@@ -125,8 +132,7 @@ async function send({ protocol, headers, body, isStream }: Sent, model: string):
     headers: { 'content-type': 'application/json', ...spoken },
     body: JSON.stringify(sent),
   });
-  await response.text();
-  return { status: response.status, sent };
+  return { status: response.status, sent, reply: await response.text() };
 }
 
 /** What the upstream has to see: what was sent, with its own name of the model, and asked for usage where chat streams. */
@@ -137,15 +143,38 @@ function expected({ protocol, isStream }: Sent, sent: Json, model: string): Json
   return { ...named, stream_options: { ...options, include_usage: true } };
 }
 
-describe('a provider without a profile gets the request unchanged', () => {
+/** A chunk with nothing but usage, which clients that did not request it do not get. */
+const USAGE_CHUNK = /data: \{[^\n]*"choices":\[\],"usage":[^\n]*\n\n/;
+
+/** Bodies of other APIs: the gateway finds neither the model nor what the client requested in them. */
+const OTHER_REQUESTS: Readonly<Record<string, string>> = {
+  'openai-chat/huggingface-71a7f7cc': 'has no messages',
+  'gemini/google-03c2ad7a': 'is a request for embeddings',
+};
+
+/** What the client has to see: the same bytes, with its own name of the model. */
+function expectedReply({ protocol, isStream }: Sent, sent: Json, name: string): string {
+  const reply = upstream.last?.reply ?? '';
+  const options = sent['stream_options'];
+  const hidesUsage = protocol === 'openai-chat' && isStream && !(isJson(options) && options['include_usage'] === true);
+  return (hidesUsage ? reply.replace(USAGE_CHUNK, '') : reply).replaceAll(
+    /"(model|modelVersion)":"[^"]+"/g,
+    (_, field: string) => `"${field}":${JSON.stringify(name)}`,
+  );
+}
+
+describe('a provider without a profile gets the request unchanged, and the client its response', () => {
   test('there are requests of each protocol', () => {
     for (const protocol of PROTOCOLS) expect(REQUESTS.filter((one) => one.protocol === protocol).length).toBeGreaterThan(50);
   });
 
   test.each(REQUESTS)('$name', async (request) => {
-    const { status, sent } = await send(request, 'some-model');
+    const { status, sent, reply } = await send(request, 'some-model');
     expect(status).toBe(200);
     expect(upstream.last?.body).toEqual(expected(request, sent, 'some-model'));
+    const name = `own-${request.protocol}/some-model`;
+    if (OTHER_REQUESTS[request.name]) expect(reply).not.toMatch(/"model(Version)?":""/);
+    else expect(reply).toBe(expectedReply(request, sent, name));
     for (const header of SPOKEN)
       if (request.headers[header]) expect(upstream.last?.headers[header]).toBe(request.headers[header]);
   });

@@ -73,7 +73,7 @@ export function traceCapture(
     reads: boundaries,
     open: (observers) => exchange.stream({ ...observers, inspect: (event) => meter.add(event) }),
     ending: isOpen ? 'open' : (attempt.error ?? 'end'),
-    repeat: (error) => exchange.repeatInStream(error),
+    repeat: (error, diagnostics) => exchange.repeatInStream(error, diagnostics),
     redact: redactUpstream,
   });
   return { ...trace, frames, reads: boundaries };

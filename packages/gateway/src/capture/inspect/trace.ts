@@ -1,6 +1,6 @@
 /** Runs a conversion over recorded bytes, and follows every frame to its events and to the text that the client gets. */
 
-import type { CanonicalError, CanonicalStreamEvent, Note, ResponseStream, StreamOptions } from '@sluice/core';
+import type { CanonicalError, CanonicalStreamEvent, Diagnostic, Note, ResponseStream, StreamOptions } from '@sluice/core';
 import { type Boundary, type Frame, findBoundary } from './frames.ts';
 
 /** What a conversion reports while it runs. */
@@ -16,7 +16,7 @@ export interface TraceSource {
   /** How the stream ended: as usual, with an error, or not at all. */
   ending: 'end' | 'open' | CanonicalError;
   /** Text that is sent on its own after the stream, for its error. */
-  repeat?(error: CanonicalError): Uint8Array | undefined;
+  repeat?(error: CanonicalError, diagnostics: readonly Diagnostic[]): Uint8Array | undefined;
   /** Applied to what is sent from the read on that has an error. */
   redact(text: string): string;
 }
@@ -97,7 +97,7 @@ class Tracer {
     const { stream } = this.#trace;
     if (ending === 'open') return;
     this.#add(ending === 'end' ? stream.end() : stream.fail(ending));
-    const repeated = stream.error && repeat?.(stream.error);
+    const repeated = stream.error && repeat?.(stream.error, stream.diagnostics);
     if (repeated) this.#add([repeated]);
   }
 
