@@ -55,9 +55,10 @@ export function errorValue(body: unknown): unknown {
  * put a success code there.
  */
 export function findBareError(body: JsonObject): JsonObject | undefined {
-  const { code, message, msg, error_code: number, error_msg: text, Response: reply, success, errors } = body;
-  // SiliconFlow and DashScope; Zhipu has `msg`.
+  const { code, message, msg, detail, error_code: number, error_msg: text, Response: reply, success, errors } = body;
+  // SiliconFlow and DashScope; Zhipu has `msg`. FastAPI servers send {"detail": …}.
   if (isFailureCode(code) && (typeof message === 'string' || typeof msg === 'string')) return body;
+  if (isSet(detail)) return body;
   if (isFailureCode(number) && typeof text === 'string') return { ...body, code: number, message: text }; // Baidu
   const inner = isObject(reply) ? reply['Error'] : undefined; // Tencent
   if (isObject(inner)) return { ...inner, code: inner['Code'], message: inner['Message'] };

@@ -2,12 +2,12 @@
 
 import type { CanonicalUsage, StopReason, UsageDetails } from '../../canonical/message.ts';
 import type { CanonicalError, ErrorCode, Note } from '../../canonical/notes.ts';
-import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue } from '../../codec/errors.ts';
+import { addReplyFacts, decodeWireError, describeTextBody, errorBody, errorValue, findBareError } from '../../codec/errors.ts';
 import { describeOverflow } from '../../codec/overflow.ts';
 import type { CodecContext, HeaderBag, WireReply } from '../../codec/protocol.ts';
 import { fitCached, listOrEmpty, objectOrEmpty, textOrEmpty } from '../../codec/read.ts';
 import { getOwn, isObject, type JsonObject } from '../../json/json.ts';
-import { toCamelCase, toCamelKeys, toCamelObject } from './wire.ts';
+import { isResponse, toCamelCase, toCamelKeys, toCamelObject } from './wire.ts';
 
 /** An error response of any shape. */
 export function decodeErrorReply(reply: WireReply, context: CodecContext): CanonicalError {
@@ -62,12 +62,13 @@ function retryAfter(details: readonly JsonObject[]): number | undefined {
   return undefined;
 }
 
-/** The error of a payload: `{error}`, the whole payload of an `error` event, or a status object without its wrapper. */
+/**
+ * The error of a payload: `{error}`, a status object without its wrapper, the error of another vendor, or the whole payload of
+ * an `error` event.
+ */
 export function findError(payload: JsonObject, event: string | undefined): unknown {
   if (payload['error']) return payload['error'];
-  const { code, message, status }: { code?: unknown; message?: unknown; status?: unknown } = payload;
-  const isStatus = typeof code === 'number' && code >= 400 && typeof message === 'string' && typeof status === 'string';
-  return isStatus || event === 'error' ? payload : undefined;
+  return (isResponse(payload) ? undefined : findBareError(payload)) ?? (event === 'error' ? payload : undefined);
 }
 
 /** `empty`: the turn ended if there is content, otherwise generation failed. */

@@ -35,9 +35,7 @@ export function findError(payload: JsonObject, event: string | undefined): unkno
   if (isObject(failure) && isFailure(failure)) return failure;
   const bare = isList ? undefined : findBareError(payload);
   if (bare) return bare;
-  // FastAPI servers send {"detail": …}, others {"object":"error","message": …}.
-  const isAlone = !isList && payload['detail'] !== undefined;
-  return event === 'error' || payload['object'] === 'error' || isAlone ? payload : undefined;
+  return event === 'error' || payload['object'] === 'error' ? payload : undefined;
 }
 
 /** Whether a value is an object without fields. */
