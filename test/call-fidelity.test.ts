@@ -241,6 +241,7 @@ describe('numbers in arguments that are JSON values', () => {
       'openai-chat',
       `data: ${chat.replace('"message":', '"delta":').replace('chat.completion', 'chat.completion.chunk')}\n\ndata: [DONE]\n\n`,
     ],
+    ['openai-chat', `data: ${chat}\n\n`],
   ];
 
   test.each(

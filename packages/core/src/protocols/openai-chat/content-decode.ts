@@ -30,7 +30,7 @@ import type { Context } from '../../codec/context.ts';
 import type { Repeatable } from '../../codec/stream-decoder.ts';
 import { countKeys, isSet } from '../../json/fast.ts';
 import { isFilledText, isObject, type JsonObject, parseJson, sameJson } from '../../json/json.ts';
-import { writeExact } from '../../json/literals.ts';
+import { closeDocument, findSource, openDocument, writeExact } from '../../json/literals.ts';
 import type { Report, RuleId } from '../../rules/index.ts';
 import { audioFlow, decodeCitation, decodeImage, decodeLogprobs, REFUSAL, TEXT, THINKING, toChatLogprobs } from './blocks.ts';
 import { decodeStop, isStandardStop } from './outcome.ts';
@@ -54,6 +54,8 @@ export class ChoiceDecoder implements Repeatable {
   readonly #snapshots = new Snapshots();
   /** A `message` in place of a delta; read at the end for fields that no delta had. */
   #whole: JsonObject | undefined;
+  /** Its JSON, if JSON.parse has changed numbers in it. */
+  #wholeText = '';
   #wholeLogprobs: unknown;
   #details: ReasoningDetails | undefined;
   #thinking: ReasoningDetails | undefined;
@@ -104,6 +106,7 @@ export class ChoiceDecoder implements Repeatable {
     if (isObject(message)) {
       this.#wholeLogprobs = logprobs;
       this.#whole = overlay(this.#whole ?? {}, message);
+      this.#wholeText = findSource(message) ?? '';
     }
     if (isSet(finish)) this.#pushFinish(finish, isFilledText(wire.finish_reason) || !wire.finish_details);
     if (message !== undefined || this.finishReason !== null) this.isRepeatable = false;
@@ -307,7 +310,9 @@ export class ChoiceDecoder implements Repeatable {
     drop(this.#thinking !== undefined, 'thinking_blocks');
     drop(this.#hasCalls, 'tool_calls', 'function_call');
     drop(this.#seen.audio, 'audio');
+    if (this.#wholeText !== '') openDocument(missing, this.#wholeText);
     this.#pushDelta(missing, this.#seen.text ? undefined : this.#wholeLogprobs);
+    if (this.#wholeText !== '') closeDocument();
   }
 
   /** Calls that continued after their blocks had stopped. */
