@@ -30,7 +30,8 @@ const BUNDLES = [
     // Raised from 48,600 for the titles and remedies of 142 rules.
     // Raised from 54,200: the items of Responses are matched by names, place and content, and seven rules name what servers do to them. The
     // rest is what one protocol has, citations of Gemini at the part that they belong to, and starts of Anthropic's blocks that are sent twice.
-    limit: 60_700,
+    // Raised from 60,700: texts that the final response of Responses joins, cuts or moves, and calls that continue after their end.
+    limit: 61_700,
     code: "export { accumulate } from '@sluice/core';",
   },
   // The goal of one protocol is 24,000, and not reached: reading streams of Chat has 22,400, writing them 6,900, whole responses and errors 6,500,
@@ -40,13 +41,13 @@ const BUNDLES = [
   // long as they must, names of events and ends that are missing are added to bytes that stay, and requests are read from any body.
   { name: 'repair fetch, Chat', limit: 45_500, code: repairFetch(['openai-chat', 'openaiChat']) },
   { name: 'repair fetch, Anthropic', limit: 39_700, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
-  // Raised from 40,200: the same, and the identity of items.
-  { name: 'repair fetch, Responses', limit: 46_100, code: repairFetch(['openai-responses', 'openaiResponses']) },
-  { name: 'repair fetch, Gemini', limit: 40_300, code: repairFetch(['gemini', 'gemini']) },
+  // Raised from 40,200: the same, and the identity of items. Raised from 46,100: texts that the final response joins, cuts or moves.
+  { name: 'repair fetch, Responses', limit: 46_900, code: repairFetch(['openai-responses', 'openaiResponses']) },
+  { name: 'repair fetch, Gemini', limit: 40_400, code: repairFetch(['gemini', 'gemini']) },
   {
     name: 'repair fetch, all four protocols',
     // Raised from 89,900: what each of the four has.
-    limit: 98_300,
+    limit: 99_300,
     code: repairFetch(
       ['openai-chat', 'openaiChat'],
       ['anthropic-messages', 'anthropicMessages'],
@@ -64,7 +65,7 @@ const BUNDLES = [
   {
     name: 'repair fetch, all four protocols, with requests and convert',
     // Raised from 196,400: the same, tokens that are estimated for clients that read them first, notes on what a client does not get, and media types by content.
-    limit: 206_600,
+    limit: 207_500,
     code: "export { createRepairFetch } from '@sluice/core/fetch';",
   },
   {

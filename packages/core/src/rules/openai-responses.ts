@@ -91,7 +91,7 @@ export const OPENAI_RESPONSES_TEXTS = {
     remedy: 'Sluice keeps the deltas, because they were already sent.',
   },
   'responses/output-empty': {
-    title: 'The final response has no output',
+    title: 'The final response lacks streamed items',
     remedy: 'Sluice keeps the streamed items.',
   },
   'responses/item-only-in-output': {
@@ -276,7 +276,7 @@ export const OPENAI_RESPONSES_FACTS = {
   },
   'responses/output-empty': {
     explanation:
-      'Items were streamed, but response.completed has an empty output. Clients that use the final object lose the response when the stream ends.',
+      'Items were streamed, but response.completed has an empty output, or lacks a call. Clients that use the final object lose the response or the call when the stream ends.',
     severity: 'error',
     providers: ['chatgpt-codex', 'new-api', 'Plexus'],
   },

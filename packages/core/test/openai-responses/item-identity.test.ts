@@ -321,6 +321,8 @@ interface Row {
   text?: string;
   reasoning?: string;
   calls?: string[];
+  /** Chat and Anthropic clients have read the deltas, and nothing can be taken back. */
+  isSent?: boolean;
 }
 
 const ROWS: Row[] = [
@@ -415,6 +417,7 @@ const ROWS: Row[] = [
       p.completed([f('c1', '{"a":1}')]),
     ],
     calls: ['c1 {"a":1}'],
+    isSent: true,
   },
   {
     name: 'a summary that the end of the item has as content',
@@ -446,15 +449,186 @@ const ROWS: Row[] = [
     ],
     text: 'Hello!',
   },
+  {
+    name: 'messages that the final response joins',
+    payloads: [
+      ...p.wholeMessage(0, 'msg_1', 'Hello '),
+      ...p.wholeMessage(1, 'msg_2', 'there'),
+      p.completed([p.message('msg_9', [p.outputText('Hello there!')])]),
+    ],
+    text: 'Hello there!',
+  },
+  {
+    name: 'messages around a call that the final response joins with a line between them',
+    payloads: [
+      ...p.wholeMessage(0, 'msg_1', 'Hello'),
+      p.added(1, f('c1', '')),
+      p.done(1, f('c1', '{"a":1}')),
+      ...p.wholeMessage(2, 'msg_2', 'there'),
+      p.completed([p.message('msg_1', [p.outputText('Hello\n\nthere')]), f('c1', '{"a":1}')]),
+    ],
+    text: 'Hellothere',
+    calls: ['c1 {"a":1}'],
+  },
+  {
+    name: 'a message that the final response cuts in two',
+    payloads: [
+      ...p.wholeMessage(0, 'msg_1', 'Hello there'),
+      p.completed([p.message('x', [p.outputText('Hello ')]), p.message('y', [p.outputText('there')])]),
+    ],
+    text: 'Hello there',
+  },
+  {
+    name: 'a summary whose item ends with more, as content',
+    payloads: [
+      p.added(0, p.reasoning('rs_1')),
+      p.summaryPart(0, 0),
+      p.summary(0, 0, 'Hm'),
+      p.done(0, p.reasoning('rs_1', { content: [{ type: 'reasoning_text', text: 'Hmm' }] })),
+      p.completed([p.reasoning('rs_1', { content: [{ type: 'reasoning_text', text: 'Hmm' }] })]),
+    ],
+    reasoning: 'Hmm',
+  },
+  {
+    name: 'reasoning that ends as a message',
+    payloads: [
+      p.added(0, p.reasoning('rs_1')),
+      p.thought(0, 'Hm'),
+      p.done(0, p.message('rs_1', [p.outputText('Hmm')])),
+      ...p.wholeMessage(1, 'msg_1', 'Hi'),
+      p.completed([p.message('rs_1', [p.outputText('Hmm')]), p.message('msg_1', [p.outputText('Hi')])]),
+    ],
+    text: 'Hi',
+    reasoning: 'Hmm',
+  },
+  {
+    name: 'reasoning that the final response has as a message under another id',
+    payloads: [
+      p.added(0, p.reasoning('rs_1')),
+      p.thought(0, 'Hm'),
+      p.done(0, p.reasoning('rs_1', { content: [{ type: 'reasoning_text', text: 'Hm' }] })),
+      ...p.wholeMessage(1, 'msg_1', 'Hi'),
+      p.completed([p.message('x', [p.outputText('Hm')]), p.message('y', [p.outputText('Hi')])]),
+    ],
+    text: 'Hi',
+    reasoning: 'Hm',
+  },
+  {
+    name: 'a message of the same words as the reasoning, only in the final response',
+    payloads: [
+      p.added(0, p.reasoning('rs_1')),
+      p.thought(0, 'Yes'),
+      p.done(0, p.reasoning('rs_1', { content: [{ type: 'reasoning_text', text: 'Yes' }] })),
+      p.completed([
+        p.reasoning('rs_1', { content: [{ type: 'reasoning_text', text: 'Yes' }] }),
+        p.message('msg_1', [p.outputText('Yes')]),
+      ]),
+    ],
+    text: 'Yes',
+    reasoning: 'Yes',
+  },
+  {
+    name: 'a call that is done before its last deltas',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.args(0, '{"a":'),
+      p.done(0, f('c1', '{"a":')),
+      p.args(0, '1}'),
+      p.added(1, f('c2', '')),
+      p.done(1, f('c2', '{"a":2}')),
+      p.completed([f('c1', '{"a":1}'), f('c2', '{"a":2}')]),
+    ],
+    calls: ['c1 {"a":1}', 'c2 {"a":2}'],
+  },
+  {
+    name: 'a call that is done before its deltas, and an empty final response',
+    payloads: [p.added(0, f('c1', '')), p.done(0, f('c1', '')), p.args(0, '{"a":'), p.args(0, '1}'), p.completed([])],
+    calls: ['c1 {"a":1}'],
+  },
+  {
+    name: 'a call that ends without the arguments of its deltas',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.args(0, '{"a":1}'),
+      p.argsDone(0, ''),
+      p.done(0, f('c1', '')),
+      p.completed([f('c1', '')]),
+    ],
+    calls: ['c1 {"a":1}'],
+  },
+  {
+    name: 'a call of a function that ends as one of a custom tool',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.args(0, '{"a":1}'),
+      p.done(0, { type: 'custom_tool_call', id: 'x', call_id: 'c1', name: 'f', input: '{"a":1}' }),
+      p.completed([{ type: 'custom_tool_call', id: 'x', call_id: 'c1', name: 'f', input: '{"a":1}' }]),
+    ],
+    calls: ['c1 {"a":1}'],
+  },
+  {
+    name: 'a call that the final response lacks',
+    payloads: [
+      p.added(0, f('c1', '')),
+      p.args(0, '{"a":1}'),
+      p.done(0, f('c1', '{"a":1}')),
+      p.added(1, f('c2', '')),
+      p.args(1, '{"a":2}'),
+      p.done(1, f('c2', '{"a":2}')),
+      p.completed([f('c2', '{"a":2}')]),
+    ],
+    calls: ['c1 {"a":1}', 'c2 {"a":2}'],
+  },
 ];
 
-test.each(ROWS)('$name', ({ payloads, text = '', reasoning = '', calls = [] }) => {
-  const accumulator = new StreamAccumulator({ protocol: CODECS['openai-responses'] });
-  accumulator.push(toBytes([p.created, ...payloads]));
-  const message = accumulator.finish();
-  expect({ text: message.text, reasoning: message.reasoning }).toEqual({ text, reasoning });
-  const found = message.tool_calls.map(
-    ({ id, arguments: args }) => `${/^call_[0-9a-f]{24}$/.test(id) ? '<derived>' : id} ${args}`,
-  );
-  expect(found).toEqual(calls);
+describe.each(ROWS)('$name', ({ payloads, text = '', reasoning = '', calls = [], isSent = false }) => {
+  const body = toBytes([p.created, ...payloads]);
+
+  test('is read once', () => {
+    const accumulator = new StreamAccumulator({ protocol: CODECS['openai-responses'] });
+    accumulator.push(body);
+    const message = accumulator.finish();
+    expect({ text: message.text, reasoning: message.reasoning }).toEqual({ text, reasoning });
+    const found = message.tool_calls.map(
+      ({ id, arguments: args }) => `${/^call_[0-9a-f]{24}$/.test(id) ? '<derived>' : id} ${args}`,
+    );
+    expect(found).toEqual(calls);
+  });
+
+  const heard = { text, reasoning, calls: calls.map((call) => `f ${call.replace(/^\S+ /, '')}`).toSorted() };
+
+  const targets: (keyof typeof CODECS)[] = isSent ? ['gemini'] : ['openai-chat', 'anthropic-messages', 'gemini'];
+
+  test.each(targets)('is written once to %s', (to) => {
+    expect(hear(to, convert(to, body))).toEqual(heard);
+  });
+
+  test('is there once after a repair, in the events and in the final response', () => {
+    const repaired = repair(body);
+    expect(hear('openai-responses', repaired)).toEqual(heard);
+    const final = Buffer.from(repaired).toString().split('data: ').at(-1) ?? '';
+    const { response }: { response: { output: { type: string; arguments: string }[] } } = JSON.parse(final);
+    const listed = response.output.filter(({ type }) => type === 'function_call').map((call) => `f ${normalize(call.arguments)}`);
+    expect(listed.toSorted()).toEqual(heard.calls);
+  });
+});
+
+test('a shell call that is done again under another id is run once', () => {
+  const shell = (id: string): Payload => ({
+    type: 'local_shell_call',
+    id,
+    call_id: 'c1',
+    status: 'completed',
+    action: { type: 'exec', command: ['ls'] },
+  });
+  const body = toBytes([
+    p.created,
+    p.added(0, shell('a')),
+    p.done(0, shell('a')),
+    p.done(1, shell('b')),
+    p.completed([shell('c')]),
+  ]);
+  for (const to of ['openai-chat', 'anthropic-messages', 'gemini'] as const)
+    expect(hear(to, convert(to, body)).calls).toEqual(['local_shell {"type":"exec","command":["ls"]}']);
+  expect(hear('openai-responses', body).calls).toEqual(['local_shell {"type":"exec","command":["ls"]}']);
 });

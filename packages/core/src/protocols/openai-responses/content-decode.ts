@@ -22,6 +22,7 @@ import {
 } from './blocks.ts';
 import {
   type CallInput,
+  findRest,
   type Item,
   type ItemFlow,
   isSentAgain,
@@ -29,6 +30,7 @@ import {
   type MatchKeys,
   matchEntries,
   type Part,
+  type Restated,
 } from './item-identity.ts';
 import { type Channel, nonBlank, readArguments, type WireItem } from './wire.ts';
 
@@ -147,6 +149,14 @@ export class ContentEmitter {
     this.write(item, part, whole.slice(part.text.length));
   }
 
+  /** Writes what another statement of its text adds to an item. */
+  extend({ item, rest }: Restated): void {
+    const part = item.parts.findLast(({ text }) => text !== '');
+    if (!part || rest === '') return;
+    this.#report('responses/done-longer');
+    this.write(item, part, rest);
+  }
+
   /** Writes an annotation of a part. */
   cite(item: Item, part: Part, annotation: unknown): void {
     if (!isObject(annotation)) return;
@@ -222,9 +232,11 @@ export class ContentEmitter {
     item.wire = { ...wire, id: nonBlank(wire.id) ?? before.id };
     item.isLive = false;
     const [summary, content] = [readListedParts(wire.summary, 'summary'), readListedParts(wire.content, 'full')];
-    if (isMoved(item, summary, 'full', content) || isMoved(item, content, 'summary', summary))
+    const moved = findMoved(item, summary, 'full', content) ?? findMoved(item, content, 'summary', summary);
+    if (moved !== undefined) {
       this.#report('responses/text-of-another-kind');
-    else {
+      this.extend({ item, rest: moved });
+    } else {
       this.#settleAll(item, summary, isWhole);
       this.#settleAll(item, content, isWhole);
     }
@@ -353,14 +365,20 @@ export class ContentEmitter {
   }
 }
 
-/** Whether a complete reasoning item has the text of the stream only as parts of the other channel. */
-function isMoved({ parts }: Item, listed: readonly ListedPart[], from: Channel, others: readonly ListedPart[]): boolean {
-  if (parts.length > MAX_PARTS) return false;
+/** What a complete reasoning item adds to the text of the stream, if it has that only as parts of the other channel. */
+function findMoved(
+  { parts }: Item,
+  listed: readonly ListedPart[],
+  from: Channel,
+  others: readonly ListedPart[],
+): string | undefined {
+  if (parts.length > MAX_PARTS) return undefined;
   const seen = parts.filter(({ text }) => text !== '');
-  if (listed.length === 0 || others.length > 0 || seen.length === 0 || seen.some(({ channel }) => channel !== from)) return false;
-  const whole = listed.map(({ text }) => text).join('');
-  return whole.length === seen.reduce((sum, { text }) => sum + text.length, 0) && whole === seen.map(({ text }) => text).join('');
+  if (others.length > 0 || seen.length === 0 || seen.some(({ channel }) => channel !== from)) return undefined;
+  return findRest(joinTexts(listed), joinTexts(seen));
 }
+
+const joinTexts = (parts: readonly { text: string }[]): string => parts.map(({ text }) => text).join('');
 
 const isReasoning = ({ channel }: Part): boolean => channel === 'summary' || channel === 'full';
 
@@ -414,9 +432,9 @@ export class CallEmitter {
   fragment(item: Item, text: string): void {
     const { call } = item;
     if (!call || text === '') return;
+    if (item.isDone || call.isSettled) this.#report('responses/done-differs');
     // Nothing may follow the complete value.
-    if (call.isSettled) this.#report('responses/done-differs');
-    else {
+    if (!call.isSettled) {
       this.limits.count(text.length);
       call.ready += item.kind === 'custom' ? text : call.fragments.push(text);
     }
@@ -430,8 +448,24 @@ export class CallEmitter {
     if (nonBlank(item.wire.name) === undefined && nonBlank(name) !== undefined) item.wire = { ...item.wire, name };
     this.#open(item, false);
     const text = this.#readArguments(value);
-    if (text !== '') this.#settle(item, call, text);
+    if (text === '' || !isWholeInput(item, call, text)) this.#append(item, call, text, typeof value === 'string');
+    else this.#settle(item, call, text);
     this.#flush(item, call);
+  }
+
+  /**
+   * Takes arguments that are cut off, because more of them may follow. `isEnd`: they are said to be all. Nothing is added where
+   * the deltas have other ones.
+   */
+  #append(item: Item, call: CallInput, text: string, isEnd: boolean): void {
+    const seen = item.content;
+    const rest = text.slice(seen.length);
+    if (!text.startsWith(seen)) {
+      if (isEnd) this.#report('responses/done-differs');
+    } else if (rest !== '' && !call.isSettled) {
+      if (isEnd) this.#report(seen === '' ? 'responses/deltas-missing' : 'responses/done-longer');
+      this.fragment(item, rest);
+    }
   }
 
   /**
@@ -451,8 +485,10 @@ export class CallEmitter {
     if (wire)
       item.wire = { ...wire, name: nonBlank(wire.name) ?? item.wire.name, call_id: nonBlank(wire.call_id) ?? item.wire.call_id };
     const input = wire ? this.#readInput(item, wire) : '';
-    this.#settle(item, call, input, isWhole);
-    if (!isLast && isUnfinished(item, call)) {
+    const isCut = !isLast && item.wire.status !== 'incomplete' && !isWholeInput(item, call, input);
+    if (isCut || input === '') this.#append(item, call, input, wire !== undefined && !isWhole);
+    if (!isCut) this.#settle(item, call, input, isWhole);
+    if (!isLast && (isCut || nonBlank(item.wire.name) === undefined)) {
       item.state = 'held';
       return;
     }
@@ -463,8 +499,8 @@ export class CallEmitter {
     if (this.#expand(item, call) || isEmptyCall(item, call)) return;
     const block = this.#open(item, true);
     this.#flush(item, call);
-    if (block) this.#emitter.stopTool(block.index, this.#final(item, call, block.start));
     this.#resume(item, call, input);
+    if (block) this.#emitter.stopTool(block.index, this.#final(item, call, block.start));
   }
 
   /** Handles arguments that continue after the item was done, or replace some that are no JSON. Nothing is added to complete JSON. */
@@ -490,7 +526,7 @@ export class CallEmitter {
   }
 
   #readInput(item: Item, wire: WireItem): string {
-    return this.#readArguments(item.kind === 'custom' ? wire.input : wire.arguments);
+    return this.#readArguments(item.kind === 'custom' ? (wire.input ?? wire.arguments) : (wire.arguments ?? wire.input));
   }
 
   #readArguments(value: unknown): string {
@@ -564,6 +600,8 @@ export class CallEmitter {
     const block = buildCallBlock(item, start.id, start.name);
     // Keep the first id: on servers whose ids change with every event a new one means nothing.
     if (start.item_id !== undefined) block.item_id = start.item_id;
+    const late = call.block && this.late.get(call.block.index);
+    if (late) return { ...block, ...late };
     if (sameJson(block, start)) return undefined;
     const value = item.kind === 'custom' ? call.sent : parseJson(call.sent);
     return { ...block, input: typeof value === 'string' || isObject(value) ? value : {} };
@@ -593,9 +631,9 @@ export class CallEmitter {
   }
 }
 
-/** Whether a later form of the call may still say what is missing. */
-const isUnfinished = ({ kind, wire: { name, status } }: Item, { sent, ready }: CallInput): boolean =>
-  nonBlank(name) === undefined || (kind === 'function' && sent + ready === '' && status !== 'incomplete');
+/** Whether arguments are complete, in the deltas or in a statement: others may still be continued. */
+const isWholeInput = ({ kind }: Item, { isSettled, fragments }: CallInput, whole: string): boolean =>
+  isSettled || kind === 'custom' || fragments.isComplete || parseJson(whole) !== undefined;
 
 const isEmptyCall = (item: Item, call: CallInput): boolean =>
   !call.block && call.ready === '' && item.callId === undefined && nonBlank(item.wire.name) === undefined;

@@ -11,7 +11,7 @@ import {
   parsePayload,
   type StreamGrammar,
 } from '../../codec/grammar.ts';
-import { isObject, type JsonObject } from '../../json/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 
 type Outcome = 'completed' | 'incomplete' | 'failed';
@@ -354,7 +354,10 @@ export class ItemGrammar {
   #argument(event: JsonObject, { item, done }: InputRule): void {
     must(this.type === item && !this.#isInputDone, `${describeType(event['type'])} for a ${this.type}`);
     if (done) {
-      must(event[done] === this.#input, 'the whole arguments are the sum of their deltas');
+      const whole = event[done];
+      const isMended = done === 'arguments' && parseJson(this.#input) === undefined && parseJson(String(whole)) !== undefined;
+      must(whole === this.#input || isMended, 'the whole arguments are the sum of their deltas, unless that is not JSON');
+      this.#input = String(whole);
       this.#isInputDone = true;
       return;
     }

@@ -354,7 +354,7 @@ export class ItemRegistry {
     if (item.call) this.#waiting.add(item);
     this.#place(item, index);
     this.#name(item, item.id);
-    this.#name(item, item.callId);
+    this.#name(item, readCallId(kind, wire));
     return item;
   }
 
@@ -455,8 +455,10 @@ export class ItemRegistry {
 
   /** The item whose end a statement is. */
   findDone(said: Statement): Item | undefined {
-    const { kind, index, id, callId } = said;
-    for (const item of [this.#unique(kind, callId), this.#unique(kind, id)]) if (item && !item.isDone) return item;
+    const { kind, index, id } = said;
+    const callId = readCallId(kind, said.wire);
+    for (const one of [kind, otherCall(kind)])
+      for (const item of [this.#unique(one, callId), this.#unique(one, id)]) if (item && !item.isDone) return item;
     const placed = this.at(kind, index);
     if (placed && !placed.isDone && isContinued(placed, said)) return placed;
     const open = this.#listOpen(kind);
@@ -480,7 +482,8 @@ export class ItemRegistry {
 
   /** The item that is done and whose end is said again. */
   #findRepeated(said: Statement, placed: Item | undefined): Item | undefined {
-    const { kind, index, id, callId } = said;
+    const { kind, index, id, wire } = said;
+    const callId = readCallId(kind, wire);
     const hasNames = index !== undefined || id !== undefined || callId !== undefined;
     const known = [this.#named(kind, callId), this.#named(kind, id), placed, hasNames ? undefined : this.#latest.get(kind)];
     return known.find((item) => item !== undefined && isRepeated(item, said));
@@ -504,13 +507,98 @@ export class ItemRegistry {
     return index !== undefined && this.#byIndex.has(index);
   }
 
+  /** The open text of the other kind whose end a statement is: servers end reasoning as a message. `rest`: what that adds. */
+  findCrossed(said: Statement): Restated | undefined {
+    const item = isTextKind(said.kind) ? this.find(otherText(said.kind), said.index, said.id) : undefined;
+    const rest = item && !item.isDone && !item.isBlank ? findRest(said.content, item.content) : undefined;
+    return item && rest !== undefined ? { item, rest } : undefined;
+  }
+
   /** The items that a response lists, each with the matching item of the stream, or undefined. */
-  pair(output: readonly WireItem[]): { said: Statement; item: Item | undefined }[] {
+  pair(output: readonly WireItem[]): Pair[] {
     const said = output.map((wire, at) => new Statement(wire, at));
     const items = matchEntries(said, this.all, LIST_KEYS);
     return said.map((one, at) => ({ said: one, item: items[at] }));
   }
+
+  /** The texts of a kind, if the list cuts them into other items than the stream did: the last one, and what the list adds to it. */
+  findRecut(kind: ItemKind, pairs: readonly Pair[]): Restated | undefined {
+    const listed = pairs.filter(({ said }) => said.kind === kind && said.content !== '');
+    const items = this.all.filter((item) => item.kind === kind && !item.isBlank);
+    const item = items.at(-1);
+    const paired = new Set(listed.map((pair) => pair.item));
+    const isCut = paired.has(undefined)
+      ? listed.some((pair) => pair.item && !pair.said.content.startsWith(pair.item.content))
+      : items.some((one) => !paired.has(one));
+    if (!item || listed.length === 0 || !isCut) return undefined;
+    const rest = findRest(listed.map(({ said }) => said.content).join(''), items.map(({ content }) => content).join(''));
+    return rest === undefined ? undefined : { item, rest };
+  }
+
+  /** Texts that a list does not have, or has as items of the other kind. */
+  listUnlisted(pairs: readonly Pair[]): Item[] {
+    const listed = new Set(pairs.map(({ item }) => item));
+    return this.all.filter((item) => isTextKind(item.kind) && !item.isBlank && !listed.has(item)).slice(0, MAX_SEARCHED);
+  }
 }
+
+/** The text that a statement has as an item of the other kind. It is taken from the list. */
+export function takeMoved({ kind, content }: Statement, unlisted: Item[]): Restated | undefined {
+  if (!isTextKind(kind) || content === '') return undefined;
+  for (const [at, item] of unlisted.entries()) {
+    const rest = item.kind === otherText(kind) ? findRest(content, item.content) : undefined;
+    if (rest === undefined) continue;
+    unlisted.splice(at, 1);
+    return { item, rest };
+  }
+  return undefined;
+}
+
+/** An item that a response lists, and the matching item of the stream. */
+export interface Pair {
+  said: Statement;
+  item: Item | undefined;
+}
+
+/** An item whose text is stated again elsewhere, and what that adds to it. */
+export interface Restated {
+  item: Item;
+  rest: string;
+}
+
+/** The kinds of items that are text. */
+export const TEXT_KINDS: readonly ItemKind[] = ['message', 'reasoning'];
+
+const isTextKind = (kind: ItemKind): boolean => TEXT_KINDS.includes(kind);
+
+/** The other kind of text. */
+export const otherText = (kind: ItemKind): ItemKind => (kind === 'message' ? 'reasoning' : 'message');
+
+/** What a text adds to its beginning, which may have other white space; undefined if it begins otherwise. */
+export function findRest(whole: string, seen: string): string | undefined {
+  if (whole.startsWith(seen)) return whole.slice(seen.length);
+  let at = 0;
+  for (let i = 0; i < seen.length; i++) {
+    if (isSpace(seen, i)) continue;
+    while (isSpace(whole, at)) at++;
+    if (whole[at++] !== seen[i]) return undefined;
+  }
+  return whole.slice(at).trimEnd();
+}
+
+const isSpace = (text: string, at: number): boolean => text.charCodeAt(at) <= SPACE;
+
+const SPACE = 0x20;
+
+/** The call id of a call that the client runs. OpenAI changes that of server items between added and done. */
+const readCallId = (kind: ItemKind, { call_id: id }: WireItem): string | undefined =>
+  kind === 'opaque' ? undefined : nonBlank(id);
+
+const isSameCall = ({ call_id: one }: WireItem, { call_id: other }: WireItem): boolean =>
+  nonBlank(one) !== undefined && one === other;
+
+/** The other kind of call: servers end a call of a custom tool as one of a function. */
+const otherCall = (kind: ItemKind): ItemKind => (kind === 'custom' ? 'function' : kind === 'function' ? 'custom' : kind);
 
 const isOtherCall = ({ callId }: Item, other: string | undefined): boolean =>
   callId !== undefined && other !== undefined && callId !== other;
@@ -527,7 +615,7 @@ const isNamedBy = (item: Item, { id, callId }: Statement): boolean =>
 /** Whether a statement is the end of a done item once more. Another call id is another call, whatever else is equal. */
 function isRepeated(item: Item, said: Statement): boolean {
   if (!item.isDone || item.kind !== said.kind || isOtherCall(item, said.callId)) return false;
-  const isNamed = isNamedBy(item, said);
+  const isNamed = isNamedBy(item, said) || (item.kind === 'built-in' && isSameCall(item.wire, said.wire));
   const fit = findFit(item, said);
   if (isNamed && item.index === said.index) return true;
   if (item.kind === 'opaque' || item.kind === 'built-in')

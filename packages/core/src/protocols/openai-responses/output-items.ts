@@ -203,6 +203,7 @@ export class CallsEncoder {
     if (!call?.item || call.item.isDone) return;
     const { item, block } = call;
     if (final) this.#correct(item, final);
+    if (final?.input_raw !== undefined) item.replace(final.input_raw);
     if ((final ?? block).status === 'incomplete') item.close('incomplete');
     else if (block.kind === 'custom' || parseJson(item.text) !== undefined) item.close('completed');
     else this.#bare.add(item);
@@ -212,9 +213,8 @@ export class CallsEncoder {
   amend(at: number, block: ToolUseBlock): boolean {
     const item = this.#calls.get(at)?.item;
     const text = buildArgumentText(block, true);
-    if (!item || !this.#bare.has(item) || !text.startsWith(item.text)) return false;
-    item.write(text.slice(item.text.length));
-    return true;
+    if (item && this.#bare.has(item)) item.replace(text);
+    return item?.text === text;
   }
 
   /** Applies the final form of a call, except for the ids, which the client has read. */
@@ -488,6 +488,12 @@ export class CallItem implements OutputItem {
     this.#text += text;
     const type = this.#isCustom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';
     this.#events.send?.(type, `${this.#events.place},"delta":${JSON.stringify(text)}`);
+  }
+
+  /** Takes the final text. Where it does not continue what was sent, which is not JSON, only the end of the item has it. */
+  replace(text: string): void {
+    if (text.startsWith(this.#text)) this.write(text.slice(this.#text.length));
+    else if (!this.isDone && parseJson(this.#text) === undefined && parseJson(text) !== undefined) this.#text = text;
   }
 
   close(status: ItemStatus): void {

@@ -12,7 +12,17 @@ import { isObject, type JsonObject } from '../../json/json.ts';
 import type { SseFrame } from '../../sse/encode.ts';
 import { decodeLogprobs } from './blocks.ts';
 import { CallEmitter, ContentEmitter, type ReportHere } from './content-decode.ts';
-import { findKind, type Item, type ItemKind, ItemRegistry, type Part, Statement } from './item-identity.ts';
+import {
+  type Item,
+  type ItemKind,
+  ItemRegistry,
+  otherText,
+  type Part,
+  type Restated,
+  Statement,
+  TEXT_KINDS,
+  takeMoved,
+} from './item-identity.ts';
 import { decodeError, decodeFailure, decodeStop, decodeUsage, findError, markTerminal } from './outcome.ts';
 import { decodeBuiltInCall } from './tools.ts';
 import {
@@ -82,7 +92,7 @@ class ResponsesMachine implements PayloadMachine {
   }
 
   #readUntyped(value: JsonObject): void {
-    if (value['error'] || value['detail'] || findBareError(value)) this.fail(this.#error ?? decodeError(findError(value)));
+    if (value['error'] || findBareError(value)) this.fail(this.#error ?? decodeError(findError(value)));
     else this.#report('responses/type-missing');
   }
 
@@ -153,7 +163,7 @@ class ResponsesMachine implements PayloadMachine {
     this.#start(response);
     this.#envelope = event;
     this.#items.readOutput(response.output, false);
-    if (status === 'completed' && this.#items.isOutputMissing(response.output)) this.#report('responses/output-empty');
+    if (status === 'completed' && this.#items.isOutputMissing) this.#report('responses/output-empty');
     this.#finish(response, status);
   }
 
@@ -315,6 +325,8 @@ function readExtras(response: WireResponse, envelope: JsonObject | undefined): J
 
 /** Finds the item that an event belongs to and passes its content on. */
 class ItemReader {
+  /** The final response has no items, or lacks a call. */
+  isOutputMissing = false;
   readonly content: ContentEmitter;
   readonly calls: CallEmitter;
   readonly #items = new ItemRegistry();
@@ -384,6 +396,11 @@ class ItemReader {
   #done(event: WireEvent): void {
     const said = new Statement(objectOrEmpty(event.item), this.#readIndex(event));
     const known = this.#items.findDone(said);
+    const crossed = known ? undefined : this.#items.findCrossed(said);
+    if (crossed && this.#extend(crossed, 'text-of-another-kind')) {
+      this.#finish(crossed.item, withoutText(crossed.item.wire), false, false);
+      return;
+    }
     if (!known) this.#report('responses/item-not-added');
     else if (known.state === 'done') this.#report('responses/item-repeated');
     else this.#inspectNames(known, said);
@@ -565,22 +582,41 @@ class ItemReader {
   /** Reads the items of a whole response, or what the stream left out of them. */
   readOutput(output: unknown, isWhole: boolean): void {
     const wires: WireItem[] = Array.isArray(output) ? output.filter(isObject) : [];
-    for (const { said, item } of this.#items.pair(wires)) {
-      const { wire, callId } = said;
-      if (!item && !isWhole && this.#items.findListedAgain(said)) {
-        this.#report('responses/item-repeated');
-        continue;
-      }
-      if (!item && !isWhole) this.#report('responses/item-only-in-output');
-      // OpenAI never closes `mcp_list_tools`; clients do not wait for items that the server runs.
-      if (item && !item.isDone && item.kind !== 'opaque') this.#report('responses/item-not-done', undefined, item.first);
-      if (item?.callId !== undefined && callId !== undefined && callId !== item.callId) this.#report('responses/call-id-differs');
-      this.#finish(item ?? this.#add(findKind(wire), undefined, wire), wire, isWhole || !item, true);
+    const pairs = this.#items.pair(wires);
+    const listed = new Set(pairs.map(({ item }) => item));
+    this.isOutputMissing = this.#items.all.some((item) => !listed.has(item) && (item.call?.block || wires.length === 0));
+    const recut = isWhole ? [] : TEXT_KINDS.filter((kind) => this.#extend(this.#items.findRecut(kind, pairs), 'done-differs'));
+    const unlisted = isWhole ? [] : this.#items.listUnlisted(pairs).filter(({ kind }) => !recut.includes(kind));
+    for (const { said, item } of pairs) {
+      if (recut.includes(said.kind)) {
+        if (item) this.#finish(item, withoutText(said.wire), false, true);
+      } else if (item) this.#readListed(item, said, isWhole);
+      else if (!this.#extend(takeMoved(said, unlisted), 'text-of-another-kind')) this.#readUnseen(said, isWhole);
     }
   }
 
-  isOutputMissing(output: unknown): boolean {
-    return this.#items.all.length > 0 && !(Array.isArray(output) && output.length > 0);
+  #readListed(item: Item, { wire, callId }: Statement, isWhole: boolean): void {
+    // OpenAI never closes `mcp_list_tools`; clients do not wait for items that the server runs.
+    if (!item.isDone && item.kind !== 'opaque') this.#report('responses/item-not-done', undefined, item.first);
+    if (item.callId !== undefined && callId !== undefined && callId !== item.callId) this.#report('responses/call-id-differs');
+    this.#finish(item, wire, isWhole, true);
+  }
+
+  #readUnseen(said: Statement, isWhole: boolean): void {
+    if (!isWhole && this.#items.findListedAgain(said)) {
+      this.#report('responses/item-repeated');
+      return;
+    }
+    if (!isWhole) this.#report('responses/item-only-in-output');
+    this.#finish(this.#add(said.kind, undefined, said.wire), said.wire, true, true);
+  }
+
+  /** Writes what another statement of a text adds to it. False if there is none. */
+  #extend(restated: Restated | undefined, rule: 'done-differs' | 'text-of-another-kind'): boolean {
+    if (!restated) return false;
+    this.#report(`responses/${rule}`);
+    this.content.extend(restated);
+    return true;
   }
 
   /** Ends the stream; open calls are closed as they are. */
@@ -594,7 +630,8 @@ class ItemReader {
   }
 }
 
-const otherText = (kind: ItemKind): ItemKind => (kind === 'message' ? 'reasoning' : 'message');
+/** An item without its text, which was read elsewhere. */
+const withoutText = (wire: WireItem): WireItem => ({ ...wire, content: [], summary: [] });
 
 /** The channel of a text in its item: a reasoning item has only reasoning. */
 const findOwnChannel = (item: Item, named: Channel): Channel =>

@@ -197,9 +197,9 @@ export function readLooseText(value: unknown): string {
 export function readArguments(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return '';
-  const textAction = writeExact(value);
-  if (textAction === undefined) throw new LimitError('arguments nested too deeply to be written as text');
-  return textAction;
+  const text = writeExact(value);
+  if (text === undefined) throw new LimitError('arguments nested too deeply to be written as text');
+  return text;
 }
 
 // ---- extensions
