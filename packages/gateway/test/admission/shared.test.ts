@@ -146,6 +146,38 @@ describeServers((name) => {
     expect(ledger.settled).toBeLessThanOrEqual(TOTAL.micros);
   }, 120_000);
 
+  test('an admission whose reply arrives after the server was emptied is repeated: others may have taken what it reserved', async () => {
+    const prefix = createPrefix();
+    let isHeld = false;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const createDriver = (events: DriverEvents): Driver => {
+      const driver = server.createDriver({ prefix, connectTimeoutMs: 1000 }, events);
+      const send = driver.send.bind(driver);
+      driver.send = async (operation, request) => {
+        const reply = await send(operation, request);
+        if (operation === 'take' && Array.isArray(reply) && reply[0] === 'taken') {
+          isHeld = true;
+          await released;
+        }
+        return reply;
+      };
+      return driver;
+    };
+    const ledger = new Ledger();
+    const options = { prefix, nodes: 2, readSpending: ledger.readSpending, timeoutMs: 60_000 };
+    const [late, other] = await Promise.all([createNode(name, { ...options, createDriver }), createNode(name, options)]);
+    const admission = ledger.admit(late, 6000);
+    await expect.poll(() => isHeld).toBe(true);
+    await server.flush();
+    await expect.poll(() => ledger.admit(other, 5000), { timeout: 20_000 }).toBeTypeOf('string');
+    await expect.poll(() => late.isShared, { timeout: 20_000 }).toBe(true);
+    release();
+    expect(await admission).toMatchObject({ reserved: 5000 });
+  }, 120_000);
+
   test('running requests of all nodes are reserved again after the server was emptied', async () => {
     const { ledger, at } = await createCluster(2);
     for (const index of [0, 1]) expect(typeof (await ledger.admit(at(index), 4000))).toBe('string');

@@ -138,12 +138,19 @@ export class SharedBackend implements LimitBackend {
           continue;
         }
         if (taken.result !== 'taken') return taken;
+        if (await this.#isOver(reply)) continue;
         this.#hold(claim, reply.now);
         this.#confirm(member, reply);
         return this.#isCautious ? this.#keepPart(claim, taken) : taken;
       }
     }
     throw new Error('the limits store could not be loaded with what was spent');
+  }
+
+  /** Whether this node is part of a later epoch than that of a reply: what was reserved in its epoch is gone, and others may have it. */
+  async #isOver({ epoch }: Reply): Promise<boolean> {
+    if (this.#epoch !== epoch) await this.#joining?.catch(() => undefined);
+    return this.#epoch !== undefined && this.#epoch !== epoch;
   }
 
   /** Whether other nodes may have admitted requests that the server does not know of yet. */
