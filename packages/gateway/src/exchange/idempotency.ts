@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CodecError, type HeaderBag } from '@sluice/core';
-import type { Route } from '@sluice/core/engine';
+import { encodeError, type Route } from '@sluice/core/engine';
 import { readParts } from '../http/multipart.ts';
 import { refusal } from '../http/refusal.ts';
 import type { Caller } from '../keys/caller.ts';
@@ -135,7 +135,8 @@ async function lead(
     return result;
   } catch (cause) {
     const error = cause instanceof CodecError ? cause.error : INTERNAL;
-    store.finish(entry, { status: error.http_status ?? 500, ending: findEnding(error), error });
+    const { status } = encodeError(error, { to: incoming.route.client });
+    store.finish(entry, { status, ending: findEnding(error), error });
     throw cause;
   }
 }

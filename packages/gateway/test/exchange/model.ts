@@ -43,11 +43,16 @@ export const listHeld = (held: Held): string[] =>
   Object.entries(RESOURCES).flatMap(([name, count]) => (count(held) > 0 ? [`${count(held)} ${name} are still held`] : []));
 
 /** At any time: who holds money or a place at the gate has a slot, and no key has more requests upstream than it may have. */
-export function findExcess({ services }: Pick<Held, 'services'>, { concurrency = Number.POSITIVE_INFINITY }: Settings): string[] {
+export function findExcess(
+  { services }: Pick<Held, 'services'>,
+  { concurrency = Number.POSITIVE_INFINITY, limitsMs }: Settings,
+): string[] {
   const { requests, micros } = services.gate.held;
+  // Requests that wait for a reply of the server are at the gate, and are refused later.
+  const mayWait = limitsMs !== undefined;
   return [
     ...(requests > services.streams.count ? [`${requests} requests at the gate, with ${services.streams.count} slots`] : []),
-    ...(requests > concurrency ? [`${requests} requests at the gate, where ${concurrency} are allowed`] : []),
+    ...(requests > concurrency && !mayWait ? [`${requests} requests at the gate, where ${concurrency} are allowed`] : []),
     ...(requests === 0 && micros > 0 ? [`${micros} micros are reserved for no request`] : []),
   ];
 }
@@ -134,7 +139,9 @@ export function findVisitProblems(visit: Visit, settings: Settings): string[] {
 
 const nameOf = ({ request }: Seen): string => `the response to request ${request.number}`;
 
-function findReplyProblems({ request, read }: Seen, { isContinued }: Settings): string[] {
+function findReplyProblems({ request, reply, read }: Seen, { isContinued }: Settings): string[] {
+  // No response here is too large to be shared, and none is forgotten.
+  if (reply.status === 409) return [`has status 409: ${String(reply.body).slice(0, 200)}`];
   if (!read) return [];
   const problems = findTextProblems(read.text, read.complete, request.message, isContinued);
   if (read.ends > 1) problems.push(`ends ${read.ends} times`);
@@ -213,6 +220,8 @@ function compareWithClient(
   if (state === 'crashed') return mayCrash ? [] : ['has a row that has crashed'];
   if (read === undefined && reply.isWhole && ending !== 'client_aborted' && status !== reply.status)
     return [`has status ${reply.status}, and its row ${status}`];
+  // A response in the background ends after its client has left, or was told that the gateway stops.
+  if (request.plan.isBackground) return [];
   return read && ending === 'answered' && reply.isWhole && !read.complete ? ['failed, and its row is answered'] : [];
 }
 

@@ -32,6 +32,8 @@ export interface RequestPlan {
   readonly isKeyed: boolean;
   /** Only a part of its body is sent. */
   readonly isPartial: boolean;
+  /** It runs on when its client leaves; of OpenAI Responses only. */
+  readonly isBackground: boolean;
   readonly one: readonly Behaviour[];
   readonly two: readonly Behaviour[];
 }
@@ -41,12 +43,16 @@ export type ClientProtocol = 'openai-chat' | 'anthropic-messages' | 'openai-resp
 /** What the store does: `slow` responds late, `failing` says that it fails, `full` takes no new exchanges. */
 export type StoreState = 'well' | 'slow' | 'failing' | 'full';
 
+/** What the server of limits does. */
+export type LimitsState = 'well' | 'away';
+
 type Action =
   | { readonly do: 'send'; readonly visitor: number; readonly plan: RequestPlan }
   | { readonly do: 'pause' | 'resume' | 'reset' | 'close' | 'half-close'; readonly visitor: number }
   | { readonly do: 'revoke' | 'reload' | 'kill' }
   | { readonly do: 'drain'; readonly ms: number }
-  | { readonly do: 'store'; readonly state: StoreState };
+  | { readonly do: 'store'; readonly state: StoreState }
+  | { readonly do: 'limits'; readonly state: LimitsState };
 
 /** `wait`: milliseconds before it. */
 export type Step = { readonly wait: number } & Action;
@@ -61,6 +67,8 @@ export interface Settings {
   readonly hasBreakers: boolean;
   readonly concurrency: number | undefined;
   readonly budget: string | undefined;
+  /** How far away limits are kept, in milliseconds; undefined in the memory of the gateway. */
+  readonly limitsMs: number | undefined;
 }
 
 export interface Schedule {
@@ -100,8 +108,14 @@ const behaviour: fc.Arbitrary<Behaviour> = fc.oneof(
 
 const behaviours = fc.array(behaviour, { minLength: 1, maxLength: 3 });
 
-const plan: fc.Arbitrary<RequestPlan> = fc.record({
+const chatClient = fc.record({
   client: fc.constantFrom<ClientProtocol>('openai-chat', 'openai-chat', 'anthropic-messages', 'openai-responses'),
+  isBackground: fc.constant(false),
+});
+
+const backgroundClient = fc.record({ client: fc.constant<ClientProtocol>('openai-responses'), isBackground: fc.constant(true) });
+
+const request = fc.record({
   isStream: fc.oneof({ weight: 3, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   topic: fc.constantFrom(undefined, undefined, undefined, 0, 0, 1),
   isKeyed: fc.boolean(),
@@ -109,6 +123,10 @@ const plan: fc.Arbitrary<RequestPlan> = fc.record({
   one: behaviours,
   two: behaviours,
 });
+
+const plan: fc.Arbitrary<RequestPlan> = fc
+  .tuple(fc.oneof({ weight: 9, arbitrary: chatClient }, { weight: 1, arbitrary: backgroundClient }), request)
+  .map(([client, rest]) => ({ ...client, ...rest }));
 
 const wait = fc.constantFrom(0, 0, 0, 1, 10, 100, HOLD_MS, HEDGE_MS, HEDGE_MS + 1, 3000);
 
@@ -135,6 +153,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       state: fc.constantFrom<StoreState>('well', 'slow', 'failing', 'full'),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({ wait, do: fc.constant('limits' as const), state: fc.constantFrom<LimitsState>('well', 'away') }),
+  },
 );
 
 /** What a gateway process can be made to do from outside. */
@@ -153,6 +175,7 @@ const settings: fc.Arbitrary<Settings> = fc.record({
   hasBreakers: fc.boolean(),
   concurrency: fc.constantFrom(undefined, 1, 2),
   budget: fc.constantFrom(undefined, '100usd/total', '100usd/total', '0.0009usd/total'),
+  limitsMs: fc.constantFrom(undefined, undefined, 1, 250),
 });
 
 /** For a gateway in this process, whose time is that of the test. */
@@ -182,7 +205,7 @@ export function describeSchedule({ settings: chosen, steps }: Schedule): string 
   return [`  the gateway ${describeSettings(chosen)}`, ...lines].join('\n');
 }
 
-function describeSettings({ retries, isHedged, isContinued, drains, hasCache, hasBreakers, ...key }: Settings): string {
+function describeSettings({ retries, isHedged, isContinued, drains, hasCache, hasBreakers, limitsMs, ...key }: Settings): string {
   const parts = [
     `allows ${retries} retries`,
     isHedged ? `hedges after ${HEDGE_MS} ms` : 'does not hedge',
@@ -190,6 +213,7 @@ function describeSettings({ retries, isHedged, isContinued, drains, hasCache, ha
     drains ? 'reads on when clients leave' : 'hangs up when clients leave',
     hasCache ? 'caches' : 'does not cache',
     hasBreakers ? 'pauses failing targets' : 'never pauses a target',
+    limitsMs === undefined ? 'has its limits in memory' : `has its limits ${limitsMs} ms away`,
     `its key has ${key.budget ?? 'no budget'} and ${key.concurrency ?? 'any number of'} requests at the same time`,
   ];
   return parts.join(', ');
@@ -219,13 +243,15 @@ function describeStep(taken: Step, number: number): string {
       return `the gateway stops, within ${taken.ms} ms`;
     case 'store':
       return `the store is ${taken.state}`;
+    case 'limits':
+      return `the server of limits, if there is one, is ${taken.state}`;
     default:
       return taken satisfies never;
   }
 }
 
-function describePlan({ client, isStream, topic, isKeyed, isPartial, one, two }: RequestPlan): string {
-  const what = `${client}, ${isStream ? 'a stream' : 'whole'}`;
+function describePlan({ client, isStream, isBackground, topic, isKeyed, isPartial, one, two }: RequestPlan): string {
+  const what = `${client}, ${isStream ? 'a stream' : 'whole'}${isBackground ? ' in the background' : ''}`;
   const equal = topic === undefined ? '' : ` of topic ${topic}${isKeyed ? ' with its idempotency key' : ''}`;
   const part = isPartial ? ', without the end of its body' : '';
   return `${what}${equal}${part}; upstream one ${one.map(describeBehaviour).join(', then ')}; upstream two ${two.map(describeBehaviour).join(', then ')}`;

@@ -103,7 +103,7 @@ const buildRequest = ({ number, message, plan }: SentRequest, key: string): stri
       'x-sluice-tags': `request=${number}`,
       ...(plan.isKeyed && plan.topic !== undefined && { 'idempotency-key': `topic-${plan.topic}` }),
     },
-    body: SAYINGS[plan.client](`Say something about #${message}#.`),
+    body: { ...SAYINGS[plan.client](`Say something about #${message}#.`), ...(plan.isBackground && { background: true }) },
   });
 
 /** What a client reads in a response with status 200. */
@@ -121,7 +121,8 @@ const END_MARKS = {
 
 export function readReply({ plan }: SentRequest, { body, isWhole }: Reply): ReadReply {
   if (!plan.isStream) {
-    if (!isWhole) return { text: '', complete: false, hasError: false, ends: 0 };
+    // The client of a background response only receives that it has begun.
+    if (!isWhole || plan.isBackground) return { text: '', complete: false, hasError: false, ends: 0 };
     const { content } = readWhole(plan.client, body);
     const text = content.map((block) => (block.type === 'text' ? block.text : '')).join('');
     return { text, complete: true, hasError: false, ends: 1 };

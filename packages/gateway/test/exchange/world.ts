@@ -1,5 +1,6 @@
 /** A gateway in this process, with real sockets and a real store, whose time passes when a schedule says so. */
 import { eventually } from '../../../../test/wait.ts';
+import { MemoryBackend } from '../../src/admission/memory.ts';
 import { Captures } from '../../src/capture/captures.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
@@ -9,13 +10,14 @@ import { type Directory, REVOKED, type Services } from '../../src/exchange/types
 import type { Caller } from '../../src/keys/caller.ts';
 import { KeyBook } from '../../src/keys/key-book.ts';
 import { createDirectory } from '../../src/server/directory.ts';
-import { createKeeping } from '../../src/server/records.ts';
+import { createKeeping, createReadSpending } from '../../src/server/records.ts';
 import { type ExchangeDetail, openStore, type Store } from '../../src/store/index.ts';
 import { DemoTransport } from '../../src/upstream/demo.ts';
 import { countOpenRows } from '../gateway/leaks.ts';
 import { type Started, type StartOptions, startGateway } from '../gateway/start.ts';
 import { TestClock } from '../gateway/test-clock.ts';
 import { buildConfig, TestClients } from './clients.ts';
+import { FarLimits } from './far-limits.ts';
 import { findExcess, findLedgerProblems, type Held, listHeld, sumCosts } from './model.ts';
 import { OutageLedger } from './outage.ts';
 import type { Schedule, Settings, Step } from './schedule.ts';
@@ -66,6 +68,7 @@ export class World {
     const ledger = new OutageLedger(this.#store);
     const captures = await CountedCaptures.open(this.#clock);
     const clients = new TestClients(schedule, this.#upstreams);
+    const limits = this.#createLimits(settings);
     let directory: Directory | undefined;
     const options: StartOptions = {
       config: buildConfig(settings, this.#upstreams),
@@ -73,6 +76,7 @@ export class World {
       book: this.#book,
       store: this.#store,
       hasBreakers: settings.hasBreakers,
+      limitBackend: limits,
       services: (made) => {
         const first = made.directory();
         const { log, metrics, clock } = made;
@@ -92,7 +96,8 @@ export class World {
     };
     const callers = [...this.#book.listCallers()].filter(({ id }) => id === record.id);
     const key = { id: record.id, text };
-    const stage: Stage = { options, clients, gateway, ledger, captures, key, callers, reload, closing: undefined, problems: [] };
+    const parts = { options, clients, gateway, ledger, limits, captures, key, callers, reload };
+    const stage: Stage = { ...parts, closing: undefined, problems: [] };
     await services.gate.list([], callers);
     for (const step of schedule.steps) {
       await this.#clock.advance(step.wait);
@@ -105,7 +110,7 @@ export class World {
   }
 
   async #act(step: Step, stage: Stage): Promise<void> {
-    const { clients, gateway, ledger, key, reload, problems } = stage;
+    const { clients, gateway, ledger, limits, key, reload, problems } = stage;
     switch (step.do) {
       case 'reload':
         return reload();
@@ -120,12 +125,22 @@ export class World {
       case 'store':
         ledger.state = step.state;
         return;
+      case 'limits':
+        if (limits) limits.state = step.state;
+        return;
       // Only a process can be killed.
       case 'kill':
         return;
       default:
         return clients.visit(step, gateway.url, key.text);
     }
+  }
+
+  /** Undefined for limits in the memory of the gateway. */
+  #createLimits({ limitsMs }: Settings): FarLimits | undefined {
+    if (limitsMs === undefined) return undefined;
+    const backend = new MemoryBackend(this.#clock, createReadSpending(this.#store, this.#clock));
+    return new FarLimits(backend, this.#clock, limitsMs);
   }
 
   /** The configuration after a reload. */
@@ -137,8 +152,9 @@ export class World {
 
   /** Lets everything end that can end, and compares. */
   async #finish(stage: Stage): Promise<void> {
-    const { clients, gateway, ledger, captures, callers, key, problems } = stage;
+    const { clients, gateway, ledger, limits, captures, callers, key, problems } = stage;
     ledger.state = 'well';
+    if (limits) limits.state = 'well';
     clients.resume();
     const isQuiet = (): boolean => clients.isOver && listHeld(this.#count(stage)).length === 0;
     for (let passed = 0, ms = 1000; passed < END_MS && !isQuiet(); passed += ms) {
@@ -206,6 +222,8 @@ interface Stage {
   readonly clients: TestClients;
   readonly gateway: Started;
   readonly ledger: OutageLedger;
+  /** Where limits are kept; undefined for the memory of the gateway. */
+  readonly limits: FarLimits | undefined;
   readonly captures: CountedCaptures;
   readonly key: { readonly id: string; readonly text: string };
   /** The holder of the key. */

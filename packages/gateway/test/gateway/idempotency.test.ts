@@ -1,7 +1,9 @@
 import type { CanonicalError, ProtocolId } from '@sluice/core';
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { MemoryBackend } from '../../src/admission/memory.ts';
 import { type ExchangeRow, openStore, type Store } from '../../src/store/index.ts';
+import { FarLimits } from '../exchange/far-limits.ts';
 import { cutAfter, readError, wholeOf } from './dialects.ts';
 import { Faultd, type Script } from './faultd.ts';
 import { chunk, LAST_CHUNK, type Reply, streamHead, whole } from './http.ts';
@@ -499,6 +501,33 @@ describe('a client that leaves while the rest is read for its usage (on_disconne
     expect(faultd.served).toHaveLength(1);
     await draining.close();
   });
+});
+
+test('a request that joins one whose budget is checked elsewhere, and is refused, has the status that its client receives', async () => {
+  const clock = new TestClock();
+  const limits = new FarLimits(new MemoryBackend(clock, async () => 0), clock, 250);
+  const poor = await startGateway({
+    config: {
+      providers: providersAt(faultd),
+      default_price: { input: 1, output: 1 },
+      auth: { keys: [{ name: 'poor', key: 'key-of-a-poor-client-0123456789', budget: '0.000001usd/total' }] },
+    },
+    clock,
+    limitBackend: limits,
+    store,
+  });
+  const request = asking(CHAT, true, newKey());
+  const headers = { ...request.headers, authorization: 'Bearer key-of-a-poor-client-0123456789' };
+  const clients = [await begin({ ...request, headers }, poor.url), await begin({ ...request, headers }, poor.url)];
+  await eventually(() => poor.services.streams.count === 2 && poor.services.gate.held.requests === 1);
+  await clock.advance(500);
+  for (const client of clients) {
+    const reply = await client.reply();
+    expect(reply.status).toBe(429);
+    expect(await findRow(reply.headers['x-sluice-request-id'])).toMatchObject({ http_status: 429, ending: 'refused' });
+    client.leave();
+  }
+  await poor.close();
 });
 
 describe('shutdown', () => {
