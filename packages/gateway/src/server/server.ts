@@ -195,7 +195,7 @@ export class Gateway {
 
   /** Whether a request opens a WebSocket. Other upgrades are ignored, and `handle` refuses those that are off. */
   #acceptsUpgrade(request: IncomingMessage): boolean {
-    if (!this.#services.responses?.openLanes || this.#isDraining || !isWebSocketOffer(request)) return false;
+    if (!this.#services.responses?.openLanes || !isWebSocketOffer(request)) return false;
     return isResponsesRoute(findRoute(request.url ?? '/', joinHeaders(request.headers)));
   }
 
@@ -210,6 +210,8 @@ export class Gateway {
       return;
     }
     try {
+      // A connection would end at once. Clients that are told to use HTTP instead do so for as long as they run.
+      if (this.#isDraining) throw new CodecError(STOPPED);
       const directory = this.#services.directory();
       const client = readClientAddress(request, directory.proxies);
       const headers = readClientHeaders(request, client);

@@ -333,6 +333,16 @@ describe('the end of a connection', () => {
     await closed;
   });
 
+  test('a shutdown that still accepts requests refuses new connections: another node takes them', async () => {
+    const own = await startGateway({ config: { providers: listProviders() } });
+    const idle = await Client.open(own.url);
+    const closed = own.close(5000, 1000);
+    await expect(Client.open(own.url)).rejects.toMatchObject({ status: 503, body: expect.stringContaining('is shutting down') });
+    expect(idle.closed).toBeUndefined();
+    expect(await eventually(() => idle.closed)).toBe(1001);
+    await closed;
+  });
+
   test('after 60 minutes the client gets the documented error', async () => {
     const clock = new TestClock();
     const own = await startGateway({ config: { providers: listProviders() }, clock });
