@@ -213,10 +213,14 @@ export function streamEvents(
     const claim = new Race(connection).conclude();
     const finish = (): void => {
       unwatch();
-      connection.unlisten(finish);
+      connection.unlisten(onInterruption);
       stream.close();
       if (!connection.isGone) stream.end(claim);
       resolve();
+    };
+    // A stop ends the run as well, whose last events say why.
+    const onInterruption = (): void => {
+      if (connection.isGone || log.isEnded) finish();
     };
     const send = connection.guard(() => {
       isWaiting = false;
@@ -230,8 +234,10 @@ export function streamEvents(
     const unwatch = log.watch(() => {
       if (!isWaiting) send();
     });
-    connection.listen(finish);
+    connection.listen(onInterruption);
     stream.open();
     send();
+    // The client may have left before this was called.
+    if (connection.isGone) onInterruption();
   });
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { REVOKED } from '../../src/exchange/types.ts';
+import type { Stored } from '../../src/responses/store.ts';
 import { type ExchangeRow, openStore, type Store } from '../../src/store/index.ts';
 import { eventually, type Started, startGateway } from '../gateway/start.ts';
 import { startUpstream, type Upstream } from './upstreams.ts';
@@ -119,6 +120,26 @@ describe('a background response', () => {
     await waitForEnd(body.id);
     expect((await call(`responses/${body.id}`)).body).toMatchObject({ status: 'failed' });
   });
+
+  test.each([true, false])(
+    'whose key is revoked ends with the error in the stream that a client reads; resumed: %s',
+    async (isResumed) => {
+      upstream.hold.isOn = true;
+      const before = upstream.got.length;
+      const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+      const body = JSON.stringify({ model: 'claude/m', input: `text ${count++}`, background: true, stream: true });
+      const first = await fetch(`${gateway.url}/v1/responses`, { method: 'POST', headers, body });
+      await eventually(() => upstream.got.length > before);
+      const isRunning = (entry: Stored): boolean => entry.kind === 'response' && entry.events?.isEnded === false;
+      const entry = [...(gateway.kept?.entries ?? [])].find(isRunning);
+      const reader = isResumed ? await fetch(`${gateway.url}/v1/responses/${entry?.id}?stream=true`, { headers }) : first;
+      gateway.services.streams.stopKey(entry?.caller ?? '', REVOKED);
+      const text = await reader.text();
+      expect(text.match(/^event: response\.failed$/gm)).toHaveLength(1);
+      expect(text).toContain(REVOKED.message);
+      if (isResumed) await first.text();
+    },
+  );
 
   test('does not begin when its key is revoked while the response is being stored', async () => {
     const before = upstream.got.length;
