@@ -178,13 +178,18 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
     this.#isNameless = false;
     this.#isUnknown = false;
     this.#hasEvent = false;
+    if (!this.#mayComment && hasComment(frame)) this.#isHarmed = true;
     this.#created ??= this.#create(findHabits(this.#codec, frame));
     const written = [...this.#created.push(frame)];
     // Another source continues what the converter has written.
     if (this.#created.hasFailed || this.#splice?.isCut) this.#isHarmed = true;
-    // Some servers have other names for events of the message.
-    if (this.#isUnknown && (this.#hasEvent || written.length > 0 || !this.#watch.isAlone)) this.#isHarmed = true;
+    this.#checkUnknown(written.length > 0);
     return written;
+  }
+
+  /** Some servers have other names for events of the message. */
+  #checkUnknown(hasWritten: boolean): void {
+    if (this.#isUnknown && (this.#hasEvent || hasWritten || !this.#watch.isAlone)) this.#isHarmed = true;
   }
 
   /** Sees what the converter writes. */
@@ -226,7 +231,6 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
   #passFrame(frame: Uint8Array): Iterable<Uint8Array> {
     // What keeps a connection alive must not wait. Google's clients fail on comments.
     if (this.#held === EMPTY && isComment(frame)) return this.#mayComment || frame[0] !== COLON ? [frame] : NOTHING;
-    if (!this.#mayComment && hasComment(frame)) this.#isHarmed = true;
     const written = this.#convert(frame);
     const edited = this.#edit(frame);
     if (this.#isHarmed) return this.#repair(written);
@@ -274,6 +278,8 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
     const rest = this.#splitter.takeRest();
     const written = [...close(rest)];
     if (before === 'repairing') return written;
+    // Without its blank line, the last frame is only read at the end.
+    if (rest.length > 0) this.#checkUnknown(false);
     const { frames, written: held } = this.#held;
     this.#held = EMPTY;
     const last = rest.length > 0 ? this.#edit(rest) : NO_BYTES;

@@ -36,14 +36,18 @@ export class GeminiCheck implements WireCheck {
 
 /** Watches Gemini chunks that are passed on. */
 export class GeminiWatch implements Watch {
-  readonly opened = 0;
+  opened = 0;
+  /** A decoder waits with a call for what follows it, also when other parts of the chunk are written at once. */
+  readonly opening = '"functionCall":';
   readonly argumentLength = 0;
   readonly isEnding = false;
 
   push(payload: JsonObject): boolean {
     const { candidates } = isObject(payload['response']) ? payload['response'] : payload;
     if (!Array.isArray(candidates)) return true;
-    return candidates.every((candidate) => !isObject(candidate) || listParts(candidate).every(hasName));
+    const parts = candidates.flatMap((candidate) => (isObject(candidate) ? listParts(candidate) : []));
+    this.opened += parts.filter(isNamedCall).length;
+    return parts.every(hasName);
   }
 }
 
@@ -57,4 +61,9 @@ const hasName = (part: unknown): boolean => {
   const call = isObject(part) ? part['functionCall'] : undefined;
   // Arguments that are streamed follow in parts without a name.
   return !isObject(call) || isFilledText(call['name']) || call['args'] === undefined;
+};
+
+const isNamedCall = (part: unknown): boolean => {
+  const call = isObject(part) ? part['functionCall'] : undefined;
+  return isObject(call) && isFilledText(call['name']);
 };
