@@ -138,13 +138,17 @@ export class SharedBackend implements LimitBackend {
           continue;
         }
         if (taken.result !== 'taken') return taken;
-        if (await this.#isOver(reply)) continue;
-        this.#hold(claim, reply.now);
-        this.#confirm(member, reply);
-        return this.#isCautious ? this.#keepPart(claim, taken) : taken;
+        if (!(await this.#isOver(reply))) return this.#accept(claim, taken, reply);
       }
     }
     throw new Error('the limits store could not be loaded with what was spent');
+  }
+
+  /** Holds what the server has reserved. */
+  #accept(claim: Claim, taken: Taken, reply: Reply): Taken {
+    this.#hold(claim, reply.now);
+    this.#confirm(claim.member, reply);
+    return this.#isCautious ? this.#keepPart(claim, taken) : taken;
   }
 
   /** Whether this node is part of a later epoch than that of a reply: what was reserved in its epoch is gone, and others may have it. */
