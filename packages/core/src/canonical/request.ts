@@ -123,6 +123,8 @@ export interface CanonicalTool extends Node {
   output_schema?: JsonSchema;
   input_examples?: unknown[];
   eager_input_streaming?: boolean;
+  /** A block of the conversation withdraws the tool: only this protocol declares it still. */
+  withdrawn?: ProtocolId;
   cache_control?: CacheControl;
 }
 

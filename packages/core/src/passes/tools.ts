@@ -277,7 +277,16 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, BuiltInTool> = new Map([
 ]);
 
 function mapTool(tool: CanonicalTool, path: string, rules: Rules): CanonicalTool | undefined {
-  const { server, kind: _, ...rest } = tool;
+  const { server, kind: _, withdrawn = rules.target.protocol, ...rest } = tool;
+  if (withdrawn !== rules.target.protocol) {
+    rules.note({
+      code: 'APPROXIMATED',
+      path,
+      feature: 'tools',
+      message: 'the conversation withdraws the tool; it is not declared',
+    });
+    return undefined;
+  }
   if (!server || server.origin === rules.target.protocol) return tool;
   const place = { path, feature: `tools.${server.type}` };
   const rule = Object.hasOwn(rules.target.serverTools ?? {}, server.type) ? rules.target.serverTools?.[server.type] : undefined;

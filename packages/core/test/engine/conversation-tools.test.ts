@@ -133,6 +133,20 @@ const ROWS: Row[] = [
     told: ['DROPPED /messages/1/content/0'],
   },
   {
+    name: 'a declared tool that a tool_removal block withdraws',
+    from: 'anthropic-messages',
+    body: claude(instructing(naming('tool_removal', 'f')), { tools: [DEFINITION, { ...DEFINITION, name: 'g' }] }),
+    tools: ['g'],
+    told: ['APPROXIMATED /tools/0', 'DROPPED /messages/1/content/0'],
+  },
+  {
+    name: 'a declared tool that is withdrawn and added again',
+    from: 'anthropic-messages',
+    body: claude(instructing(naming('tool_removal', 'f'), naming('tool_addition', 'f')), { tools: [DEFINITION] }),
+    tools: ['f'],
+    told: ['DROPPED /messages/1/content/0'],
+  },
+  {
     name: 'tools that a compaction block remembers',
     from: 'anthropic-messages',
     body: claude([

@@ -57,25 +57,36 @@ export function decodeTools(value: unknown, context: CodecContext): CanonicalToo
   });
 }
 
-/** Tools that blocks of the conversation define and the request does not declare, unless a later block removes them. */
+/**
+ * Tools that blocks of the conversation define and the request does not declare, unless a later block removes them. Declared
+ * tools that are removed are marked.
+ */
 export function decodeConversationTools(
   messages: readonly unknown[],
   declared: readonly CanonicalTool[],
   context: CodecContext,
 ): CanonicalTool[] {
   const found = new Map<string, CanonicalTool>();
+  const withdrawn = new Set<string>();
   for (const [i, message] of messages.entries())
     for (const [k, block] of listOrEmpty(objectOrEmpty(message)['content']).entries())
       for (const { change, at } of listChanges(objectOrEmpty(block), `messages[${i}].content[${k}]`)) {
         const { type, definition, name } = objectOrEmpty(change['tool']);
         if (change['type'] === 'tool_removal') found.delete(textOrEmpty(name));
+        if (type === 'tool_reference') setMember(withdrawn, textOrEmpty(name), change['type'] === 'tool_removal');
         else if (type === 'tool_definition') {
           const param = `${at}.tool.definition`;
           const tool = withPointer(param, decodeTool(expectObject(definition, param), param), context);
           found.set(tool.name, tool);
         }
       }
+  for (const tool of declared) if (withdrawn.has(tool.name)) tool.withdrawn = PROTOCOL;
   return hoistTools([...found.values()], declared, PROTOCOL);
+}
+
+function setMember(names: Set<string>, name: string, isMember: boolean): void {
+  if (isMember) names.add(name);
+  else names.delete(name);
 }
 
 /** The tool changes of a block: the block itself, or the changes that a compaction block recorded. */
