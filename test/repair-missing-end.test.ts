@@ -1,4 +1,4 @@
-/** Streams that end before their message does, cut after every frame: an error, unless every part of what came has ended. */
+/** Streams that end before their message does, cut after every frame: an error, unless every part of what came has ended and the reader allows it. */
 import { expect, test } from 'vitest';
 import { REPAIRS } from '../packages/core/src/protocols/index.ts';
 import { RepairStream } from '../packages/core/src/repair/stream.ts';
@@ -37,8 +37,12 @@ function hasWholeParts(protocol: string, events: readonly Json[]): boolean {
   return count(parts.start) === count(parts.stop) && parts.last.test(String(parts.find(started)['type']));
 }
 
-function repair(protocol: keyof typeof REPAIRS, body: Uint8Array): { text: string; error: string | undefined } {
-  const stage = new RepairStream({ codec: REPAIRS[protocol], model: 'm-1' });
+function repair(
+  protocol: keyof typeof REPAIRS,
+  body: Uint8Array,
+  allowMissingEnd: boolean,
+): { text: string; error: string | undefined } {
+  const stage = new RepairStream({ codec: REPAIRS[protocol], model: 'm-1', allowMissingEnd });
   const out: Uint8Array[] = [...stage.push(body), ...stage.end()];
   return { text: Buffer.concat(out).toString(), error: stage.converter.error?.code };
 }
@@ -52,12 +56,13 @@ test.each(PROTOCOL_IDS)('%s: cut after every frame', (protocol) => {
       const before = examine([body], { protocol: REPAIRS[protocol] }).message;
       if (before.complete || before.error) continue;
       const events = frames.map(({ data }) => object(JSON.parse(data)));
-      const { text, error } = repair(protocol, body);
+      const { text, error } = repair(protocol, body, true);
       const name = `${protocol}, ${length} of ${clean.frames.length} frames`;
       expect(error, name).toBe('STREAM_TRUNCATED');
       if (hasWholeParts(protocol, events)) {
         counts.whole++;
         expect(text, name).toBe(body.toString());
+        expect(repair(protocol, body, false).text, name).toMatch(/"error":/);
       } else {
         counts.cut++;
         expect(text, name).toMatch(/"error":/);

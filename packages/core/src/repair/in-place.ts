@@ -36,7 +36,8 @@ class StreamInPlace extends RepairStream implements ResponseStream {
     renamed: string | undefined,
   ) {
     const editor = new ResponseEditor({ from, to: from, ...options }, renamed);
-    super({ ...options, codec: from, editor });
+    // As without a gateway: clients that need no end read all of it, and the others report that it is missing.
+    super({ ...options, codec: from, editor, allowMissingEnd: true });
     this.#editor = editor;
     this.#onEncoded = onEncoded;
   }

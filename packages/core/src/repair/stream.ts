@@ -24,6 +24,11 @@ export interface RepairOptions
   codec: RepairCodec;
   /** Changes frames that conform. */
   editor?: FrameEditor | undefined;
+  /**
+   * Leaves a stream as it came when every part of it has ended and only the end of the message is missing. Otherwise it ends in an
+   * error.
+   */
+  allowMissingEnd?: boolean | undefined;
   /** Also removes what only readers that validate every event fail on: unknown events of Anthropic streams. */
   strict?: boolean | undefined;
   /** Called with the first violation of every rule, also with one that needs no repair. */
@@ -41,6 +46,7 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
   readonly #codec: RepairCodec;
   readonly #create: (profile: Partial<ProviderProfile>) => ResponseStream;
   readonly #watch: Watch;
+  readonly #allowsMissingEnd: boolean;
   #created: ResponseStream | undefined;
   /** What the converter has written so far: the number of calls or items, of ended items, and the characters of arguments. */
   #started = 0;
@@ -72,7 +78,18 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
   protected readonly found: Diagnostics;
 
   constructor(given: RepairOptions) {
-    const { codec, onFinding, model, strict = false, editor, onEvent: notify, splice, ...options } = given;
+    const {
+      codec,
+      onFinding,
+      model,
+      strict = false,
+      allowMissingEnd = false,
+      editor,
+      onEvent: notify,
+      splice,
+      ...options
+    } = given;
+    this.#allowsMissingEnd = allowMissingEnd;
     this.#editor = editor;
     this.#splice = splice;
     this.#maxFrameBytes = options.maxEventBytes ?? MAX_FRAME_BYTES;
@@ -112,7 +129,7 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
       else if (event.type === 'message_stop') this.#isOver = true;
       else if (event.type === 'error') {
         this.#isOver = true;
-        const isEndless = event.error.code === 'STREAM_TRUNCATED' && this.#watch.isWhole;
+        const isEndless = event.error.code === 'STREAM_TRUNCATED' && this.#mayEnd;
         if (!isEndless && (!event.error.upstream || !isStandardError(this.#payload))) this.#isHarmed = true;
       }
       notify?.(event);
@@ -134,7 +151,12 @@ export class RepairStream implements Stage<Uint8Array, Uint8Array> {
   /** Whether a violation misleads no client in the form that it has here. */
   #isExcused(rule: RuleId): boolean {
     if (rule === 'chat/envelope-incomplete') return isPreface(this.#payload);
-    return ENDLESS.has(rule) && this.#watch.isWhole === true;
+    return ENDLESS.has(rule) && this.#mayEnd;
+  }
+
+  /** Whether nothing shows that something is missing if the stream ends here. */
+  get #mayEnd(): boolean {
+    return this.#allowsMissingEnd && this.#watch.isWhole === true;
   }
 
   push(chunk: Uint8Array): Iterable<Uint8Array> {
@@ -420,10 +442,7 @@ export const HARMLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>([
 /** Of these, what readers that validate every event fail on. Others may need unknown events: the server may be newer than Sluice. */
 const STRICT: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/unknown-delta']);
 
-/**
- * The stream ended before its message did. Where every part has ended, nothing shows that something is missing: what came is
- * passed on as it is, without an error and without an end that the server has not sent.
- */
+/** The stream ended before its message did. */
 const ENDLESS: ReadonlySet<RuleId> = /* @__PURE__ */ new Set<RuleId>(['anthropic/ended-early', 'responses/terminal-missing']);
 
 /** A frame has no line with the name of its event; the type of its payload is the same. */

@@ -142,6 +142,20 @@ describe('characters', () => {
   });
 });
 
+const mended = (protocol: ProtocolId, ended: string) => ({
+  client: protocol,
+  upstream: protocol,
+  isPassing: false,
+  name: `${protocol} <- ${protocol}`,
+  ended,
+});
+
+/** Protocols that mark the end of every part, with the end of a last one. */
+const MENDED = [
+  mended('anthropic-messages', '"type":"content_block_stop"'),
+  mended('openai-responses', '"type":"response.output_item.done"'),
+];
+
 describe('the end', () => {
   const LAST: Record<ProtocolId, number> = { 'openai-chat': 1, 'anthropic-messages': 1, 'openai-responses': 0, gemini: 0 };
 
@@ -190,6 +204,18 @@ describe('the end', () => {
     expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_truncated' });
     expectRefused(pair.client, await askPair(pair, false), 502);
   });
+
+  test.each(MENDED)(
+    'missing although every part has ended, the stream stays as it came, and is recorded as truncated: $name',
+    async (pair) => {
+      const body = cutAfter(pair.upstream, pair.ended).before.join('');
+      faultd.play(streamOf(body));
+      const reply = await askPair(pair, true);
+      expect(reply.body.toString().replaceAll(/"model":"[^"]*"/g, '')).toBe(body.replaceAll(/"model":"[^"]*"/g, ''));
+      expect(reply.isWhole).toBe(true);
+      expect(await gateway.ended(reply.headers['x-sluice-request-id'])).toMatchObject({ ending: 'upstream_truncated' });
+    },
+  );
 
   /** Usage that is told again, in the frames that protocols have for it. */
   const USAGE_AGAIN: Partial<Record<ProtocolId, string>> = {

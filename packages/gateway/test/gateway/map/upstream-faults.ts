@@ -355,8 +355,10 @@ export const UPSTREAM_FAULTS: readonly Fault[] = [
   },
   {
     fault: 'closes without a finish reason and without a terminal marker',
-    right: 'an error; an end is never invented',
+    right:
+      'an error; an end is never invented. A client of the same protocol gets Anthropic or Responses streams as they came when all their blocks or items have ended; the log and the ledger have them as truncated',
     stream: [
+      'upstream-bytes › missing although every part has ended, the stream stays as it came, and is recorded as truncated: $name',
       'upstream-connection › a stream that ends early without a reset is an error: $name',
       'upstream-bytes › missing without a finish reason, the response is an error: $name',
     ],
