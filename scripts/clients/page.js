@@ -107,7 +107,7 @@ function worse(results) {
     return names.length === 0 ? [] : [`- *${what}* (${cannot ?? 'open'}): ${titles}`];
   });
   if (lines.length === 0) return 'None.';
-  return `A response that ends early is never presented as complete: half a program that looks like a whole one does more harm than an error.\n\n${lines.join('\n')}`;
+  return `A response that ends early is never presented as complete: half a program that looks like a whole one does more harm than an error. Anthropic and Responses streams whose blocks or items have all ended are passed on as they came.\n\n${lines.join('\n')}`;
 }
 
 /** What the form that the gateway uses comes to. */
