@@ -53,6 +53,12 @@ export const EXCEPTIONS: readonly Exception[] = [
   { protocol: 'openai-responses', field: 'logprobs[].top_logprobs[].bytes', why: 'as in the parts' },
   { protocol: 'openai-responses', field: 'error', why: 'the live API nests the fields of an error event; the type is flat' },
   { protocol: 'openai-responses', field: 'error.code', why: 'Codex shortens the conversation on context_length_exceeded' },
+  {
+    protocol: 'openai-chat',
+    field: 'system_fingerprint',
+    why: 'null where there is none: some clients require the field',
+    sentByOpenAI: true,
+  },
   { protocol: 'openai-chat', field: 'choices[].message.reasoning_content', why: 'reasoning has no declared field' },
   { protocol: 'openai-chat', field: 'messages[].reasoning_content', why: 'models of DeepSeek need their reasoning back' },
   { protocol: 'openai-chat', field: 'choices[].delta.reasoning_content', why: 'reasoning has no declared field' },
