@@ -25,7 +25,7 @@ const argumentsOf = (json: unknown): unknown => {
 
 const isObject = (value: unknown): value is chat.Json => typeof value === 'object' && value !== null;
 
-const chatHeard = ({ choices: [choice] }: chat.Completion): Heard => {
+export const chatHeard = ({ choices: [choice] }: chat.Completion): Heard => {
   const message = choice?.message;
   const legacy = message?.['function_call'];
   const functions = isObject(legacy) ? [legacy] : (message?.tool_calls ?? []).map((call) => call['function'] as chat.Json);
@@ -40,14 +40,14 @@ export const anthropicHeard = ({ content }: anthropic.SdkMessage): Heard => ({
   calls: content.flatMap((block) => (block.type === 'tool_use' ? [{ name: String(block['name']), input: block['input'] }] : [])),
 });
 
-const responsesHeard = ({ output = [], output_text: text = '' }: responses.Response7): Heard => ({
+export const responsesHeard = ({ output = [], output_text: text = '' }: responses.Response7): Heard => ({
   text,
   calls: output.flatMap(({ type, name, arguments: args }) =>
     type === 'function_call' ? [{ name: String(name), input: argumentsOf(args || '{}') }] : [],
   ),
 });
 
-const geminiHeard = (fragments: readonly gemini.Fragment[]): Heard => {
+export const geminiHeard = (fragments: readonly gemini.Fragment[]): Heard => {
   const { text, calls } = gemini.hear(fragments);
   return { text, calls: calls.map(({ name, args }) => ({ name: String(name), input: args ?? {} })) };
 };

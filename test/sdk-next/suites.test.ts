@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { readImports } from '../../scripts/house/sources.js';
 import { RECORDED_ONLY } from '../recorded/suites.ts';
-import { NEXT_ONLY, REPEATED, WORKSPACE_ONLY } from './suites.ts';
+import { NEXT_ONLY, REPEATED } from './suites.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -30,6 +30,6 @@ test('every suite with a table of OpenAI clients is repeated with the newer ones
       reaches(join(root, name), join(root, 'test/sdk/openai.ts')),
   );
   expect(found.length).toBeGreaterThan(15);
-  expect(found.filter((name) => ![...NEXT_ONLY, ...REPEATED, ...RECORDED_ONLY, ...WORKSPACE_ONLY].includes(name))).toEqual([]);
-  expect([...NEXT_ONLY, ...REPEATED, ...WORKSPACE_ONLY].filter((name) => !existsSync(join(root, name)))).toEqual([]);
+  expect(found.filter((name) => ![...NEXT_ONLY, ...REPEATED, ...RECORDED_ONLY].includes(name))).toEqual([]);
+  expect([...NEXT_ONLY, ...REPEATED].filter((name) => !existsSync(join(root, name)))).toEqual([]);
 });

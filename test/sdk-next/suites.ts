@@ -25,6 +25,7 @@ export const REPEATED: readonly string[] = [
   'packages/gateway/test/gateway/upstream-bytes.test.ts',
   'test/clients/base-urls.test.ts',
   'test/clients/replay.test.ts',
+  'test/clients/through.test.ts',
   'test/doctor/breakage.test.ts',
   'test/doctor/vendors.test.ts',
   'test/prove/sdk.test.ts',
@@ -32,6 +33,3 @@ export const REPEATED: readonly string[] = [
   'test/sdk/differential.test.ts',
   'test/sdk/sources.test.ts',
 ];
-
-/** Suites whose tables hold for the majors of the workspace: what openai 7 throws at cut events differs in form, not in content. */
-export const WORKSPACE_ONLY: readonly string[] = ['test/clients/through.test.ts'];

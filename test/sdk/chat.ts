@@ -74,10 +74,11 @@ const MESSAGES = [{ role: 'user' as const, content: 'hi' }];
 /** The official SDKs, over a fetch that answers from memory. */
 export const SDKS: { name: string; stream: ReadStream; create: ReadWhole }[] = OPENAI_SDKS.map(({ name, OpenAI }) => ({
   name,
-  ...sdk(OpenAI),
+  ...createReaders(OpenAI),
 }));
 
-function sdk(OpenAI: OpenAISdk['OpenAI']): { stream: ReadStream; create: ReadWhole } {
+/** The readers of one of them. */
+export function createReaders(OpenAI: OpenAISdk['OpenAI']): { stream: ReadStream; create: ReadWhole } {
   const client = (body: string, init: ResponseInit) => new OpenAI({ ...OPTIONS, fetch: async () => new Response(body, init) });
   return {
     stream: async (body) => {

@@ -6,10 +6,15 @@ import { SDK_BREAKAGE } from '../../packages/core/src/doctor/sdk-breakage.ts';
 import { CODECS } from '../../packages/core/src/protocols/index.ts';
 import { assemble } from '../../packages/lab/src/prove/wire.ts';
 import { examine } from '../doctor/examine.ts';
-import { anthropicHeard, type Heard, SDK_READERS } from '../doctor/sdk-readers.ts';
+import { anthropicHeard, chatHeard, geminiHeard, type Heard, responsesHeard, SDK_READERS } from '../doctor/sdk-readers.ts';
+import { effectOf } from '../doctor/violating-streams.ts';
 import { serve } from '../frameworks.ts';
 import { bytesOf } from '../run.ts';
 import * as anthropic from './anthropic.ts';
+import * as chat from './chat.ts';
+import * as gemini from './gemini.ts';
+import { NEWEST } from './newest.ts';
+import * as responses from './responses.ts';
 
 interface OtherReader {
   client: string;
@@ -19,14 +24,29 @@ interface OtherReader {
 const official = (protocol: ProtocolId): OtherReader[] =>
   SDK_READERS[protocol].map(({ client, read }) => ({ client, read: (raw) => read([raw]) }));
 
-/** Majors that the pages of the rules do not show. */
-const earlier = (protocol: ProtocolId): OtherReader[] =>
-  protocol === 'anthropic-messages'
+/** Versions that the pages of the rules do not show. */
+const others = (protocol: ProtocolId): OtherReader[] => [
+  ...(protocol === 'anthropic-messages'
     ? anthropic.SDKS.slice(1).map(({ name, stream }) => ({
         client: name,
-        read: async (raw) => anthropicHeard(await stream(raw)),
+        read: async (raw: string) => anthropicHeard(await stream(raw)),
       }))
-    : [];
+    : []),
+  ...(NEWEST ? [createNewest(NEWEST)[protocol]] : []),
+];
+
+/** The newest version of each SDK. */
+function createNewest({ openai, anthropic: { name, SDK }, google }: NonNullable<typeof NEWEST>): Record<ProtocolId, OtherReader> {
+  const { stream: readChat } = chat.createReaders(openai.OpenAI);
+  const { stream: readResponses } = responses.createReaders(openai.OpenAI);
+  const { stream: readGemini } = gemini.createSdk(google.name, google.SDK);
+  return {
+    'openai-chat': { client: openai.name, read: async (raw) => chatHeard(await readChat(raw)) },
+    'openai-responses': { client: openai.name, read: async (raw) => responsesHeard(await readResponses(raw)) },
+    'anthropic-messages': { client: name, read: async (raw) => anthropicHeard(await anthropic.readStream(raw, SDK)) },
+    gemini: { client: google.name, read: async (raw) => geminiHeard(await readGemini([raw])) },
+  };
+}
 
 const aiSdk = (protocol: ProtocolId): OtherReader[] =>
   AI_READERS.filter((reader) => reader.protocol === protocol).map(({ client, read }) => ({
@@ -37,7 +57,7 @@ const aiSdk = (protocol: ProtocolId): OtherReader[] =>
     },
   }));
 
-const readersOf = (protocol: ProtocolId): OtherReader[] => [...official(protocol), ...earlier(protocol), ...aiSdk(protocol)];
+const readersOf = (protocol: ProtocolId): OtherReader[] => [...official(protocol), ...others(protocol), ...aiSdk(protocol)];
 
 /** The official SDKs of every protocol, and the AI SDK. */
 export const OTHER_READERS: Record<ProtocolId, OtherReader[]> = {
@@ -104,15 +124,23 @@ const rulesOf = (protocol: ProtocolId, bytes: Uint8Array): RuleId[] => [
 ];
 
 /**
- * Whether a rule makes official readers fail, or read other things. Where they fail on one stream, they lose something of another. No stream
- * violates some rules alone: their severity says it.
+ * Whether a rule makes official readers fail, or read what these read. Where they fail on one stream, they lose something of another. No
+ * stream violates some rules alone: their severity says it.
  */
-function explains(rule: RuleId, theirs: Result, ours: Heard): boolean {
+function explains(rule: RuleId, theirs: Result, own: AccumulatedMessage, ours: Heard): boolean {
   const measured = SDK_BREAKAGE[rule];
   if (!measured) return RULES[rule].severity === 'error';
   const isLess = !theirs || (theirs.text.length <= ours.text.length && theirs.calls.length <= ours.calls.length);
-  return Object.values(measured).some((effect) => (effect.startsWith('throws') ? isLess : theirs !== undefined));
+  const seen = theirs && effectOf(theirs, own);
+  return Object.values(measured).some((effect) => (effect.startsWith('throws') ? isLess : isAlike(effect, seen)));
 }
+
+/** Whether two effects concern the same part, or both lose something: one violation splits a call here and renames it there. */
+const isAlike = (measured: string, seen: string | undefined): boolean =>
+  seen !== undefined && (concernsText(measured) === concernsText(seen) || (isLoss(measured) && isLoss(seen)));
+
+const concernsText = (effect: string): boolean => /\btext\b/.test(effect);
+const isLoss = (effect: string): boolean => effect.startsWith('loses');
 
 /** Without prototypes, `undefined` and half characters, which are none to us. */
 const plain = ({ text, calls }: Heard): unknown => JSON.parse(JSON.stringify({ text: text.toWellFormed(), calls }));
@@ -141,7 +169,7 @@ export async function compareReaders(
   const isEqual = theirs !== undefined && isSame(theirs, ours);
   if (isEqual || own.error !== null || !own.complete) return { readers, isAgreed: true };
   const rules = rulesOf(protocol, bytes);
-  if (rules.some((rule) => explains(rule, theirs, ours))) return { readers, isAgreed: true };
+  if (rules.some((rule) => explains(rule, theirs, own, ours))) return { readers, isAgreed: true };
   return { readers, isAgreed: true, difference: { stream, raw, rules, theirs, ours } };
 }
 

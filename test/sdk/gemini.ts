@@ -86,13 +86,14 @@ export interface Sdk {
 
 /** The same calls in both; their types are too big to be joined. */
 export const SDKS: readonly Sdk[] = [
-  sdk('genai 1.52', GoogleGenAI1),
-  sdk('genai 2.32', GoogleGenAI2 as unknown as typeof GoogleGenAI1),
+  createSdk('genai 1.52', GoogleGenAI1),
+  createSdk('genai 2.32', GoogleGenAI2 as unknown as typeof GoogleGenAI1),
 ];
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=UTF-8' };
 
-function sdk(name: string, GoogleGenAI: typeof GoogleGenAI1): Sdk {
+/** The calls of one of them. */
+export function createSdk(name: string, GoogleGenAI: typeof GoogleGenAI1): Sdk {
   const client = () => new GoogleGenAI({ apiKey: 'test', httpOptions: { baseUrl: 'http://localhost' } });
   const answer =
     (body: string, status = 200) =>

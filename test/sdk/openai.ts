@@ -24,10 +24,16 @@ export const OPENAI_SDKS: readonly OpenAISdk[] = [
   ...(IS_NEXT ? [describeSdk(NEXT, await importNext())] : []),
 ];
 
-function describeSdk(folder: URL, classes: Pick<OpenAISdk, 'OpenAI' | 'AzureOpenAI'>): OpenAISdk {
+export function describeSdk(folder: URL, classes: Pick<OpenAISdk, 'OpenAI' | 'AzureOpenAI'>): OpenAISdk {
+  const { major, minor } = readVersion(folder);
+  return { name: `openai ${major}.${minor}`, major: `openai ${major}`, ...classes };
+}
+
+/** The version of an installed package. */
+export function readVersion(folder: URL): { major: string; minor: string } {
   const { version } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8')) as { version: string };
   const [major = '', minor = ''] = version.split('.');
-  return { name: `openai ${major}.${minor}`, major: `openai ${major}`, ...classes };
+  return { major, minor };
 }
 
 /** The same calls in both; their types are too big to be joined. */

@@ -60,7 +60,9 @@ function compareErrors(
   const { before, after, right } = facts;
   // With an error status there is no response that a client could have shown a part of.
   const isKept = way !== 'events' || through.error?.status !== undefined || after.text.startsWith(before.text);
-  if (!isKept) return 'worse';
+  // Clients decide by the status whether they send the request again.
+  const isSameStatus = direct.error?.status === undefined || through.error?.status === direct.error.status;
+  if (!isKept || !isSameStatus) return 'worse';
   if (!direct.error) return isDeepStrictEqual(before, right) ? 'worse' : 'reported';
   return isDeepStrictEqual(through.error, direct.error) ? 'restated' : 'renamed';
 }

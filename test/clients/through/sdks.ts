@@ -3,6 +3,7 @@ import type { ProtocolId } from '@sluice/core';
 import Anthropic0 from 'anthropic-0';
 import { GoogleGenAI as GoogleGenAI1 } from 'google-genai-1';
 import { GoogleGenAI as GoogleGenAI2 } from 'google-genai-2';
+import { NEWEST } from '../../sdk/newest.ts';
 import { OPENAI_SDKS, type OpenAISdk } from '../../sdk/openai.ts';
 import type { Json } from './facts.ts';
 
@@ -94,15 +95,23 @@ function generate(GoogleGenAI: typeof GoogleGenAI1): Sdk['ways'] {
 const asAnthropic = (SDK: typeof Anthropic0): typeof Anthropic => SDK as unknown as typeof Anthropic;
 const asGoogle1 = (SDK: typeof GoogleGenAI2): typeof GoogleGenAI1 => SDK as unknown as typeof GoogleGenAI1;
 
-/** One for each protocol. */
-export const SDKS: readonly Sdk[] = [
-  ...OPENAI_SDKS.slice(-1).flatMap((sdk): Sdk[] => [
-    { name: sdk.major, protocol: 'openai-chat', ways: chat(sdk) },
-    { name: sdk.major, protocol: 'openai-responses', ways: responses(sdk) },
-  ]),
-  { name: '@anthropic-ai/sdk 1', protocol: 'anthropic-messages', ways: messages(Anthropic) },
-  { name: '@google/genai 2', protocol: 'gemini', ways: generate(asGoogle1(GoogleGenAI2)) },
+const both = (sdk: OpenAISdk): Sdk[] => [
+  { name: sdk.major, protocol: 'openai-chat', ways: chat(sdk) },
+  { name: sdk.major, protocol: 'openai-responses', ways: responses(sdk) },
 ];
+
+/** One for each protocol: the newest ones, where they are installed. */
+export const SDKS: readonly Sdk[] = NEWEST
+  ? [
+      ...both(NEWEST.openai),
+      { name: NEWEST.anthropic.major, protocol: 'anthropic-messages', ways: messages(NEWEST.anthropic.SDK) },
+      { name: NEWEST.google.major, protocol: 'gemini', ways: generate(NEWEST.google.SDK) },
+    ]
+  : [
+      ...OPENAI_SDKS.slice(-1).flatMap(both),
+      { name: '@anthropic-ai/sdk 1', protocol: 'anthropic-messages', ways: messages(Anthropic) },
+      { name: '@google/genai 2', protocol: 'gemini', ways: generate(asGoogle1(GoogleGenAI2)) },
+    ];
 
 /** Their majors before. */
 export const OLDER: readonly Sdk[] = [
