@@ -39,15 +39,15 @@ const BUNDLES = [
   // and 190 that a connection which was cut is called so. With `convert`, the place of broken JSON is 900.
   // All were raised by 3,000 to 3,400, because reading a protocol has grown (by 1,700 for Chat), and because less is rewritten: frames wait only as
   // long as they must, names of events and ends that are missing are added to bytes that stay, and requests are read from any body.
-  { name: 'repair fetch, Chat', limit: 45_500, code: repairFetch(['openai-chat', 'openaiChat']) },
-  { name: 'repair fetch, Anthropic', limit: 39_700, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
+  { name: 'repair fetch, Chat', limit: 45_700, code: repairFetch(['openai-chat', 'openaiChat']) },
+  { name: 'repair fetch, Anthropic', limit: 39_900, code: repairFetch(['anthropic-messages', 'anthropicMessages']) },
   // Raised from 40,200: the same, and the identity of items. Raised from 46,100: texts that the final response joins, cuts or moves.
-  { name: 'repair fetch, Responses', limit: 46_900, code: repairFetch(['openai-responses', 'openaiResponses']) },
-  { name: 'repair fetch, Gemini', limit: 40_400, code: repairFetch(['gemini', 'gemini']) },
+  { name: 'repair fetch, Responses', limit: 47_100, code: repairFetch(['openai-responses', 'openaiResponses']) },
+  { name: 'repair fetch, Gemini', limit: 40_600, code: repairFetch(['gemini', 'gemini']) },
   {
     name: 'repair fetch, all four protocols',
     // Raised from 89,900: what each of the four has.
-    limit: 99_300,
+    limit: 99_600,
     code: repairFetch(
       ['openai-chat', 'openaiChat'],
       ['anthropic-messages', 'anthropicMessages'],
@@ -58,14 +58,14 @@ const BUNDLES = [
   {
     name: 'repair fetch, Chat, with requests',
     // Raised from 90,000: what the repair of Chat has.
-    limit: 93_800,
+    limit: 94_100,
     code: `${repairFetch(['openai-chat', 'openaiChat'])}
       export { prepareRequests } from '@sluice/core/fetch'; export { openaiChatCodec } from '@sluice/core/openai-chat/codec';`,
   },
   {
     name: 'repair fetch, all four protocols, with requests and convert',
     // Raised from 196,400: the same, tokens that are estimated for clients that read them first, notes on what a client does not get, and media types by content.
-    limit: 207_500,
+    limit: 208_000,
     code: "export { createRepairFetch } from '@sluice/core/fetch';",
   },
   {
