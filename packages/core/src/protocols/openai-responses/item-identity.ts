@@ -235,7 +235,7 @@ const KINDS: Record<string, ItemKind> = {
 /**
  * The kind of an item. Server tools and unknown types are opaque; an item without a type is recognised by its fields.
  */
-export function findKind(item: WireItem): ItemKind {
+function findKind(item: WireItem): ItemKind {
   const { type, arguments: args, call_id, content, summary } = item;
   if (typeof type === 'string' && type !== '') {
     if (Object.hasOwn(KINDS, type)) return KINDS[type] ?? 'opaque';
