@@ -13,6 +13,8 @@ export class TestClients {
   readonly visits: Visit[] = [];
   /** The connection that each client uses now. */
   readonly #current = new Map<number, Visit>();
+  /** What each client has requested last. */
+  readonly #last = new Map<number, RequestPlan>();
   #sent = 0;
 
   constructor({ settings }: Schedule, upstreams: Upstreams) {
@@ -24,7 +26,7 @@ export class TestClients {
   async visit(step: Extract<Step, { visitor: number }>, url: string, key: string): Promise<void> {
     if (step.do === 'send') return this.#send(step.visitor, step.plan, url, key);
     const visit = this.#current.get(step.visitor);
-    if (!visit || visit.leaving) return;
+    if (!visit || (visit.leaving && step.do !== 'repeat')) return;
     switch (step.do) {
       case 'pause':
         return visit.client.pause();
@@ -36,14 +38,23 @@ export class TestClients {
         return visit.close();
       case 'half-close':
         return visit.halfClose();
+      case 'repeat':
+        if (!visit.leaving) visit.reset();
+        return this.#repeat(step.visitor, url, key);
       default:
         return step satisfies never;
     }
   }
 
+  async #repeat(visitor: number, url: string, key: string): Promise<void> {
+    const plan = this.#last.get(visitor);
+    if (plan) await this.#send(visitor, plan, url, key);
+  }
+
   /** On the connection that is open, behind the requests before it, or on a new one. */
   async #send(visitor: number, plan: RequestPlan, url: string, key: string): Promise<void> {
     const number = this.#sent++;
+    this.#last.set(visitor, plan);
     const message = plan.topic === undefined ? number : TOPICS + plan.topic;
     this.#upstreams.plan(message, plan);
     let visit = this.#current.get(visitor);

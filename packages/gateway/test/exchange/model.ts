@@ -193,9 +193,14 @@ function findMissingRows(details: readonly ExchangeDetail[], observed: Observed)
   return [...twice, ...found];
 }
 
-/** Requests that were not read or refused before they were admitted have no row, and a kill may come before any content. */
+/**
+ * Requests that were not read or refused before they were admitted have no row. A kill may come before any content, and after an error
+ * of the gateway itself, which is sent before it is recorded: nothing was used.
+ */
 const findUnrecorded = ({ request, reply, read }: Seen, mayCrash: boolean): string[] =>
-  request.plan.isPartial || [401, 503, 529].includes(reply.status) || (mayCrash && read?.text === '')
+  request.plan.isPartial ||
+  [401, 503, 529].includes(reply.status) ||
+  (mayCrash && (read ? read.text === '' : reply.headers['x-sluice-attempts'] === '0'))
     ? []
     : [`with status ${reply.status} has no row`];
 

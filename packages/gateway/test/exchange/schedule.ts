@@ -48,7 +48,8 @@ export type LimitsState = 'well' | 'away';
 
 type Action =
   | { readonly do: 'send'; readonly visitor: number; readonly plan: RequestPlan }
-  | { readonly do: 'pause' | 'resume' | 'reset' | 'close' | 'half-close'; readonly visitor: number }
+  /** `repeat`: as SDKs do, the last request once more, on a new connection. */
+  | { readonly do: 'pause' | 'resume' | 'reset' | 'close' | 'half-close' | 'repeat'; readonly visitor: number }
   | { readonly do: 'revoke' | 'reload' | 'kill' }
   | { readonly do: 'drain'; readonly ms: number }
   | { readonly do: 'store'; readonly state: StoreState }
@@ -134,7 +135,7 @@ const visitor = fc.nat({ max: 2 });
 
 const visit = fc.record({
   wait,
-  do: fc.constantFrom('pause' as const, 'resume' as const, 'reset' as const, 'close' as const, 'half-close' as const),
+  do: fc.constantFrom(...(['pause', 'resume', 'reset', 'reset', 'close', 'half-close', 'repeat', 'repeat'] as const)),
   visitor,
 });
 
@@ -198,9 +199,13 @@ export const killSchedules: fc.Arbitrary<Schedule> = fc.record({
 export function describeSchedule({ settings: chosen, steps }: Schedule): string {
   let at = 0;
   let number = 0;
+  const senders = new Set<number>();
   const lines = steps.map((taken) => {
     at += taken.wait;
-    return `  at ${at} ms: ${describeStep(taken, taken.do === 'send' ? number++ : 0)}`;
+    // A repeated request has a number, too, if there was one before.
+    const isRequest = taken.do === 'send' || (taken.do === 'repeat' && senders.has(taken.visitor));
+    if (taken.do === 'send') senders.add(taken.visitor);
+    return `  at ${at} ms: ${describeStep(taken, isRequest ? number++ : 0)}`;
   });
   return [`  the gateway ${describeSettings(chosen)}`, ...lines].join('\n');
 }
@@ -231,6 +236,8 @@ function describeStep(taken: Step, number: number): string {
       return `client ${taken.visitor} resets its connection`;
     case 'close':
       return `client ${taken.visitor} closes its connection`;
+    case 'repeat':
+      return `client ${taken.visitor} leaves, and repeats its last request, if it had one, as request ${number}`;
     case 'half-close':
       return `client ${taken.visitor} closes its sending side`;
     case 'revoke':
