@@ -585,6 +585,15 @@ export const DIFFERENCES: readonly Difference[] = [
     verdict: 'worse',
     ways: ['events'],
     reason:
+      'A call that has other parts before it in its chunk waits for the next chunk: what follows may show that it has to be written again, and a client must not get it twice.',
+    faults: {
+      gemini: 'gemini/parts-together',
+    },
+  },
+  {
+    verdict: 'worse',
+    ways: ['events'],
+    reason:
       'No reader can know the name of a call that never has one, or repair for clients that join the pieces of a name and for those that keep the last one.',
     faults: {
       'openai-chat': 'chat/names-split-by-arguments',

@@ -137,8 +137,8 @@ ${written('failover')}
 \`packages/gateway/test/gateway/map\` names the tests of every line above; a test that does not exist fails the build. They use scripted upstreams and clients on raw sockets, most of them for nine pairs of protocols.
 
 **Schedules.** \`packages/gateway/test/exchange\` has a model of the life of an exchange: what it takes and when that is given back (slot, place at the gate, money, row, capture, idempotency key, request to an upstream), who may write to the client, and what client,
-upstreams and ledger must agree on in the end. Random schedules are played against a gateway with real sockets and a real store: clients send, send ahead, stop reading, reset, close and half-close; upstreams are slow, late, cut, broken, refuse, or respond twice; streams are
-hedged, retried and continued; the key is revoked, the configuration reloaded, the store slow, failing or full, the gateway stopped or killed. After each schedule nothing is held, rows, budgets and roll-ups have exactly what the upstreams served, and every request had one
+upstreams and ledger must agree on in the end. Random schedules are played against a gateway with real sockets and a real store: clients send, send ahead, repeat, stop reading, reset, close and half-close; upstreams are slow, late, cut, broken, refuse, or respond twice; streams are
+hedged, retried and continued, and run in the background; limits are in memory or in a server some way off; the key is revoked, the configuration reloaded, the store slow, failing or full, the limits away, the gateway stopped or killed. After each schedule nothing is held, rows, budgets and roll-ups have exactly what the upstreams served, and every request had one
 response, with the text of one upstream. A failing schedule is shrunk and printed in words, with the command that plays it again. The suite plays a few, \`npm run nightly -- --only schedules\` 100,000.
 
 \`npm run nightly\` adds two more long runs:
