@@ -302,7 +302,7 @@ function findFit(item: Item, said: Statement): Fit {
   const { content } = said;
   if (content === '' || item.isBlank) return 1;
   // Lengths first, so that a short statement costs no long text.
-  if (!item.call && item.parts.reduce((sum, { text }) => sum + text.length, 0) > content.length) return 0;
+  if (!item.call && countText(item) > content.length) return 0;
   const seen = item.content;
   if (seen === content) return 3;
   if (item.call && isSameInput(seen, content)) return 3;
@@ -510,7 +510,7 @@ export class ItemRegistry {
   /** The open text of the other kind whose end a statement is: servers end reasoning as a message. `rest`: what that adds. */
   findCrossed(said: Statement): Restated | undefined {
     const item = isTextKind(said.kind) ? this.find(otherText(said.kind), said.index, said.id) : undefined;
-    const rest = item && !item.isDone && !item.isBlank ? findRest(said.content, item.content) : undefined;
+    const rest = item && !item.isDone && !item.isBlank ? findMore(item, said.content) : undefined;
     return item && rest !== undefined ? { item, rest } : undefined;
   }
 
@@ -546,7 +546,7 @@ export class ItemRegistry {
 export function takeMoved({ kind, content }: Statement, unlisted: Item[]): Restated | undefined {
   if (!isTextKind(kind) || content === '') return undefined;
   for (const [at, item] of unlisted.entries()) {
-    const rest = item.kind === otherText(kind) ? findRest(content, item.content) : undefined;
+    const rest = item.kind === otherText(kind) ? findMore(item, content) : undefined;
     if (rest === undefined) continue;
     unlisted.splice(at, 1);
     return { item, rest };
@@ -573,6 +573,14 @@ const isTextKind = (kind: ItemKind): boolean => TEXT_KINDS.includes(kind);
 
 /** The other kind of text. */
 export const otherText = (kind: ItemKind): ItemKind => (kind === 'message' ? 'reasoning' : 'message');
+
+/** What a text adds to that of an item. Lengths first, so that short texts cost no long comparisons. */
+function findMore(item: Item, whole: string): string | undefined {
+  const isLonger = item.parts.length > MAX_PARTS || countText(item) > 4 * whole.length;
+  return isLonger ? undefined : findRest(whole, item.content);
+}
+
+const countText = ({ parts }: Item): number => parts.reduce((sum, { text }) => sum + text.length, 0);
 
 /** What a text adds to its beginning, which may have other white space; undefined if it begins otherwise. */
 export function findRest(whole: string, seen: string): string | undefined {
