@@ -461,7 +461,11 @@ function readFormModels(body: Buffer, contentType: string): NamedModels {
 /** A field that is there several times has all of its values: servers read the first, the last or the list. */
 function groupFields(list: readonly (readonly [name: string, value: string])[]): Readonly<Record<string, unknown>> {
   const values = new Map<string, string[]>();
-  for (const [name, value] of list) values.set(name, [...(values.get(name) ?? []), value]);
+  for (const [name, value] of list) {
+    const known = values.get(name);
+    if (known) known.push(value);
+    else values.set(name, [value]);
+  }
   return Object.fromEntries([...values].map(([name, all]) => [name, all.length > 1 ? all : all[0]]));
 }
 
